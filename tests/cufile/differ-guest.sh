@@ -30,41 +30,7 @@ for each in bad:read worse:write; do
 done
 cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/
 printf 'nvme\next4\npeerlane_gpu\npeerlane\n' >case/modules
-cat >case/run <<-'SCRIPT'
-	#!/bin/sh
-	. /case/lib/guest.sh
-	must_appear /dev/nvme0n1
-	mkdir -p /mnt
-	must mount -t ext4 /dev/nvme0n1 /mnt
-	# what cannot be read is not read ahead
-	echo 0 >/sys/block/nvme0n1/queue/read_ahead_kb
-	# the module peerlane takes no drive that merges requests
-	echo 2 >/sys/block/nvme0n1/queue/nomerges
-	# and moves less by a command than most of the transfers: the fault is in one of several
-	commands() { # that a direct read of 1 MiB takes
-		before=$(awk '{ print $1 }' /sys/block/nvme0n1/stat)
-		dd if=/mnt/bad.twin of=/dev/null bs=1M count=1 iflag=direct 2>/dev/null
-		echo $(($(awk '{ print $1 }' /sys/block/nvme0n1/stat) - before))
-	}
-	whole=$(commands)
-	echo 64 >/sys/block/nvme0n1/queue/max_sectors_kb
-	split=$(commands)
-	echo "# 1 MiB takes $whole commands, then $split"
-	check "1 MiB takes 16 commands" test "$split" -eq 16 -a "$whole" -lt 16
-	check "the bad pages cannot be read" sh -c '! dd if=/mnt/bad of=/dev/null bs=4096 skip=129 count=1 iflag=direct'
-	check "the others can" dd if=/mnt/bad of=/dev/null bs=4096 count=129 iflag=direct
-	check "the worse ones can, but not be written" sh -c 'dd if=/mnt/worse of=/tmp/page bs=4096 skip=129 count=1 iflag=direct &&
-		! dd if=/tmp/page of=/mnt/worse bs=4096 seek=129 count=1 oflag=direct conv=notrunc'
-	in=$(counter bar1-dma-write) out=$(counter bar1-dma-read)
-	PEERLANE_PAGE_CACHE=0 timeout 1200 /usr/lib/peerlane/tests/cufile-differ-guest /mnt 200 1 >/tmp/out 2>&1
-	status=$?
-	cat /tmp/out
-	check_eq "the program came to its end" 0 "$status"
-	check "the drive wrote into the GPU's memory" test "$(counter bar1-dma-write)" -gt "$in"
-	check "and read from there" test "$(counter bar1-dma-read)" -gt "$out"
-	must umount /mnt
-	finish
-SCRIPT
+cp "$TOP/tests/cufile/guest/differ" case/run
 chmod +x case/run
 vm_image disk0 "$PWD/disk0.img" "$PWD/faults.conf"
 vm_run guest same-switch 7.2 "$PWD/case" 1400

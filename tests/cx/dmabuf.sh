@@ -12,7 +12,7 @@ need_file "$QEMU" "$BUILD/userlib/libcuda.so.1" "$BUILD/userlib/libpeerlane.so.0
 
 mkdir -p case/lib
 cc -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$TOP/userlib/cufile" -I"$TOP/userlib/include" \
-	-I"$TOP/scenarios/lib/guest" -o case/cx-dmabuf "$TOP/tests/cx/guest/cx-dmabuf.c" \
+	-I"$TOP/scenarios/lib/guest" -o case/cx-dmabuf "$TOP/hw-model/test/cx-dmabuf.c" \
 	"$BUILD/userlib/libpeerlane.so.0" "$BUILD/userlib/libcufile.so.0" "$BUILD/userlib/libcuda.so.1" -lmlx5 -libverbs || exit 1
 cp "$TOP/tests/cx/guest/dmabuf" case/run
 cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/

@@ -13,7 +13,7 @@ need_file "$QEMU" "$BUILD/guest/7.2/mlx5.cpio" "$BUILD/userlib/libcuda.so.1" "$B
 
 mkdir -p case/lib
 cc -O2 -g -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -I"$TOP/userlib/cufile" -I"$TOP/userlib/include" \
-	-I"$TOP/scenarios/lib/guest" -o case/cx-quiet "$TOP/tests/cx/guest/cx-quiet.c" \
+	-I"$TOP/scenarios/lib/guest" -o case/cx-quiet "$TOP/hw-model/test/cx-quiet.c" \
 	"$BUILD/userlib/libpeerlane.so.0" "$BUILD/userlib/libcufile.so.0" "$BUILD/userlib/libcuda.so.1" -libverbs -ljson-c || exit 1
 cp "$TOP/tests/cx/guest/quiet" case/run
 cp "$TOP/scenarios/lib/guest/guest.sh" case/lib/

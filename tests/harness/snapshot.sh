@@ -18,23 +18,7 @@ rp0 root-port pcie.0
 nvme0 nvme rp0 image=disk0
 EOF
 mkdir case
-cat >case/run <<'EOF'
-#!/bin/sh
-host line
-echo "clock $(date +%s)"
-echo "disks $(ls /sys/block | grep -v nvme | wc -l)"
-echo "virtio $(ls /sys/bus/pci/devices/*/vendor | xargs grep -l 0x1af4 | wc -l)"
-echo "word $(cat /proc/cmdline | tr ' ' '\n' | grep '^word=')"
-tries=0
-while [ ! -b /dev/nvme0n1 ] && [ "$tries" -lt 200 ]; do
-	tries=$((tries + 1)); sleep 0.05
-done
-echo "drive $(head -c 5 /dev/nvme0n1)"
-echo "programs $(ls /usr/lib/peerlane/tests | xargs)"
-echo "modules $(ls /usr/lib/modules/*/extra | grep _test | xargs)"
-echo "left $(cat /left 2>/dev/null)"
-echo here >/left
-EOF
+cp "$TOP/tests/harness/guest/snapshot" case/run
 chmod +x case/run
 echo nvme >case/modules
 # A link's file is in the case; pln_p2p is another one than pln_p2pabi

@@ -56,46 +56,7 @@ printf '%-511s\n' hello >case/other/resource2
 printf '%-511s\n' wait >case/waiting/resource2
 echo short >case/small/resource2
 
-cat >case/run <<'EOF2'
-#!/bin/sh
-# On tmpfs, which can be read as a drive is
-mkdir /tmp/got
-echo "an old file, which is longer" >/tmp/got/old
-take() { # NAME
-	rm -rf /tmp/device
-	cp -r "/case/$1" /tmp/device
-	take-case /tmp/device >/tmp/said 2>&1
-	echo "$1: $? $(cat /tmp/said)"
-}
-take good
-echo "decodes $(tr '\0' 0 </tmp/device/config)"
-echo "removed $(cat /tmp/device/remove)"
-cd /tmp/got
-echo "big $(wc -c <big) $(tr -d x <big | wc -c) $(stat -c %Y big)"
-echo "first $(cat first) $(stat -c %h first) $(test first -ef second && echo same)"
-echo "link $(readlink link)"
-echo "folder $(stat -c %F folder)"
-echo "old $(cat old) $(stat -c %a old)"
-for device in other empty cut fifo name kept room random small none; do
-	take $device
-done
-# what the kernel is given of the random number, and told to begin anew with it
-cp -r /case/good /tmp/seeding
-strace -xx -e trace=ioctl -o /tmp/calls take-case /tmp/seeding
-echo "seeds $(sed -n 's/^ioctl([0-9]*, \(RND[A-Z]*\).* = 0$/\1/p' /tmp/calls | xargs)"
-echo "bytes $(sed -n 's/^.*RNDADDENTROPY, .*buf="\([^"]*\)".*/\1/p' /tmp/calls | tr -d '\\x')"
-for device in waiting good; do
-	take-case -w /case/$device
-	echo "asked-$device $?"
-done
-take-case >/tmp/said 2>&1
-echo "usage: $? $(cat /tmp/said)"
-for device in good cut; do
-	rm -rf /tmp/device
-	cp -r /case/$device /tmp/device
-	echo "then-$device $(take-case /tmp/device /bin/sh -c 'echo "goes on as $0 $1, CASE_FAILED ${CASE_FAILED-unset}"; exit 7' name word | tail -n 1)"
-done
-EOF2
+cp "$TOP/tests/harness/guest/take-case" case/run
 chmod +x case/run
 : >case/modules
 

@@ -1,11 +1,11 @@
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * cx-quiet: a ConnectX works beside the processors, and rests when there is nothing to do.  Prints KTAP and facts, of
  * which the host judges what the emulator needed of its processors.
  */
 #include <sys/mman.h>
 
-#include "cx-pair.h"
+#include "cx-loop.h"
 
 #define BUFFER	MIB(64)
 #define WRITES	32

@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the programs of tests/cx share: a ConnectX, and two queue pairs of it that talk to each other.
+ * What cx-quiet and cx-dmabuf share: a ConnectX, and two queue pairs of it that talk to each other.
  */
-#ifndef CX_PAIR_H
-#define CX_PAIR_H
+#ifndef CX_LOOP_H
+#define CX_LOOP_H
 
 #include "peers.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A queue pair that is connected to itself, with a completion queue: commands of DEVX made both, in memory of this
  * program, and a doorbell is rung in a page of its own.  Fields are where the programmer's manual has them.
@@ -8,7 +8,7 @@
 
 #include <infiniband/mlx5dv.h>
 
-#include "cx-pair.h"
+#include "cx-loop.h"
 
 #define DEVX_SIZE	16384	/* the memory: completions, entries, and a record for each queue */
 #define DEVX_SQ		4096

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * cx-dmabuf moves|devx|piece|freed|unbound|used|barred|paged: GPU memory as dma-bufs, and host
  * memory on demand, under the stock driver of an emulated ConnectX, whose queue
