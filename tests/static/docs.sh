@@ -28,6 +28,16 @@ check "the debug kernel and the QEMU with sanitizers are built for make check-al
 check "CI runs make check-all" grep -q '^make check-all ' .ci/run
 check "which the README calls all tests" grep -qE '`make check-all` runs all tests' README.md
 
+# As many results as the goldens have, without the names of their parts
+fidelity() { # LIBRARY GOLDEN…
+	library=$1
+	shift
+	check_eq "FIDELITY: how many results of $library are compared" "$(cat "$@" | grep -cv '^\[')" \
+		"$(sed -n "s/^| ${library}[,| ].* tests compare \([0-9]*\) results .*/\1/p" docs/FIDELITY.md)"
+}
+fidelity libcuda userlib/cuda/test/*.golden
+fidelity libnvidia-ml userlib/nvml/test/*.golden
+
 links() { # FILE…: links that lead nowhere
 	for file; do
 		awk '/^ *```/ { code = !code } !code' "$file" | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//' | while IFS= read -r link; do
