@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2034 # for who sources this
 #
-# Where things are: in a checkout, or in a bundle (images/build/bundle), which is a
+# Where things are: in a checkout, or in a bundle (images/bundle/make-bundle), which is a
 # folder with the file BUNDLE in it.  Programs source it with TOP and PROGRAM set:
 #
 #	BUILD		what was built: the emulator, guests, libraries; read-only in a bundle
