@@ -33,7 +33,7 @@ fidelity() { # LIBRARY GOLDEN…
 	library=$1
 	shift
 	check_eq "FIDELITY: how many results of $library are compared" "$(cat "$@" | grep -cv '^\[')" \
-		"$(sed -n "s/^| $library[,| ].* tests compare \([0-9]*\) results .*/\1/p" docs/FIDELITY.md)"
+		"$(sed -n "s/^| ${library}[,| ].* tests compare \([0-9]*\) results .*/\1/p" docs/FIDELITY.md)"
 }
 fidelity libcuda userlib/cuda/test/*.golden
 fidelity libnvidia-ml userlib/nvml/test/*.golden
