@@ -224,7 +224,7 @@ static void by_thread(struct work *w)
 	struct order *o = (struct order *)w;
 
 	o->result = driver_transfer(o->file, o->base, o->size, o->off,
-				    o->buf_off, o->write, o->ring.done, &o->now);
+				    o->buf_off, o->write, &o->ring, &o->now);
 	o->error = errno;
 	file_put(o->file);
 	sem_post(&o->done);

@@ -10,7 +10,7 @@
  *   handle.c  file handles and registered buffers
  *   node.c    descriptors, which the program may have closed
  *   io.c      read and write: the table of paths, and the choice
- *   p2p.c     the p2p path, and the kernel path
+ *   p2p.c     the p2p path and the kernel path: what they have in common
  *   scratch.c GPU memory of its own, for parts of blocks
  *   module.c  the kernel module, which does the latter's IO
  *   layers.c  what between a file and its drives keeps p2p from them
@@ -380,6 +380,7 @@ void uvm_close(void);	/* with no mapping left */
 void module_open(void);
 void module_close(void);
 bool module_there(void);
+bool module_queues(void);	/* and it does IO of an io_uring */
 /* 0 or -errno, and what the module says, or NULL. */
 int module_register(uint64_t start, size_t len, uint32_t *handle,
 		    const char **why);
@@ -429,9 +430,10 @@ void cache_forget(struct file *f);
 void cache_shutdown(void);
 
 /* ---- io.c ---- */
-/* @done: the first bytes have gone by p2p, and count as this transfer's. */
+struct ring_io;
+/* @before: its first bytes, and by which paths, count as this transfer's; or NULL. */
 ssize_t io_run(struct file *f, uint64_t base, size_t size, off_t off,
-	       off_t buf_off, bool write, size_t done,
+	       off_t buf_off, bool write, const struct ring_io *before,
 	       struct pln_file_result *now);
 
 /* ---- verdict.c ---- */
@@ -456,10 +458,10 @@ void driver_begin_more(unsigned int n);
 void driver_end(void);
 /* Do the arguments of a read or write make sense? */
 bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off);
-/* They are checked, and it is done; as cuFileRead().  @done as in io_run().  @now gets what
+/* They are checked, and it is done; as cuFileRead().  @before as in io_run().  @now gets what
  * came of it. */
 ssize_t driver_transfer(struct file *f, const void *base, size_t size, off_t off,
-			off_t buf_off, bool write, size_t done,
+			off_t buf_off, bool write, const struct ring_io *before,
 			struct pln_file_result *now);
 
 static inline CUfileError_t result(CUfileOpError err)

@@ -90,6 +90,7 @@ struct mock {
 	int register_errno, module_errno; /* of registering, of IO */
 	unsigned int register_reason, module_reason;
 	_Atomic int module_count; /* such IOs, 0: all */
+	bool module_waits;	/* it does no IO of an io_uring */
 	uint64_t module_max;	/* bytes registered at most, 0: no limit */
 	/* NVIDIA's driver: its version, NULL: there is none */
 	const char *nvidia;
@@ -149,6 +150,7 @@ struct mock {
 	_Atomic uint64_t reads;	/* calls that move a file's bytes by host memory */
 	_Atomic uint64_t registered; /* bytes, by the module */
 	_Atomic uint64_t registrations, module_calls, module_bytes;
+	_Atomic uint64_t module_queued; /* IOs of an io_uring */
 	_Atomic uint64_t nv_calls, nv_lendings;
 	_Atomic int nv_opened;	/* devices, since mock_reset() */
 	_Atomic int nv_open, nv_memory, nv_lent; /* descriptors, handles, ranges */

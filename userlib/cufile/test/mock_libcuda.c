@@ -139,6 +139,7 @@ void mock_reset(void)
 	mock.in_unmap = 0;
 	mock.in_pop = 0;
 	mock.registrations = mock.module_calls = mock.module_bytes = 0;
+	mock.module_queued = 0;
 	mock.nv_calls = mock.nv_lendings = 0;
 	mock.nv_opened = 0;
 }

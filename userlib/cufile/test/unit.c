@@ -1706,6 +1706,7 @@ static void together(void)
 	test_module_quota();
 	test_module_no_pages();
 	test_module_after_late();
+	test_module_ring();
 	test_nvidia();
 	test_nvidia_refused();
 	test_nvidia_reasons();

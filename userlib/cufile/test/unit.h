@@ -93,6 +93,7 @@ void test_module_refused(void);
 void test_module_quota(void);
 void test_module_no_pages(void);
 void test_module_after_late(void);
+void test_module_ring(void);
 
 /* nvidia.c */
 void test_nvidia(void);
