@@ -27,6 +27,7 @@
  *   lane.c    its pinned buffers and streams
  *   crew.c    its helper threads
  *   stats.c   counters and reasons, and the page where others read them (page.h)
+ *   page_json.c  what it has, as JSON
  *   count.c   the counters of cuFile's own statistics
  *   log.c     log lines, the kernel's own words
  */

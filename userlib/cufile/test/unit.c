@@ -1389,6 +1389,7 @@ static void test_fork(void)
 		struct pln_file_stats stats = { .size = sizeof(stats) };
 		bool good = pln_file_stats(fh, &stats) == -ECHILD &&
 			    pln_file_stats(NULL, &stats) == -ECHILD &&
+			    pln_file_stats_json(NULL, NULL, 0) == -ECHILD &&
 			    cuFileRead(fh, g, 4, 0, 0) == -5001 &&
 			    cuFileRead(fh, &c, 1, 0, 0) == -5001 &&
 			    cuFileDriverOpen().err == 5001 &&
@@ -1698,6 +1699,7 @@ static void together(void)
 	test_async_first();
 	test_async_lost();
 	test_results();
+	test_stats_json();
 	test_counts();
 	test_windows();
 	test_map_apart();

@@ -74,6 +74,9 @@ bool is_locked(void);
 /* result.c */
 void test_results(void);
 
+/* stats_json.c */
+void test_stats_json(void);
+
 /* forks.c */
 void test_forks(void);
 
@@ -150,6 +153,8 @@ void test_two_contexts(void);
 void test_turns(void);
 
 /* choice.c */
+/* The reason of a refused read, when the kernel has said @before, and @now with it */
+const char *refused(int fd, const char *before, const char *now);
 void test_unknown_keys(void);
 void test_environment(void);
 void test_environment_compat(void);
