@@ -486,12 +486,15 @@ bool stream_supported(void);
 void stream_drop_all(void);
 void async_forked(void);	/* in a child */
 /*
- * For a copy that waits for the default stream, and with it for others.  False:
- * a transfer is in one of them, and may need what the caller has.  After true
- * nothing is put into a stream until stream_go_on().
+ * For what is put into the default stream, and waits for what is in others before.  False:
+ * a transfer is in one of them, and may need what the caller has.  After true nothing
+ * is put into a stream until stream_go_on(), which is to be soon.
  */
 bool stream_hold_back(void);
 void stream_go_on(void);
+/* The same for a call that waits itself: until stream_accept() orders are refused. */
+bool stream_refuse(void);
+void stream_accept(void);
 
 /* ---- count.c ---- */
 struct io;

@@ -48,6 +48,7 @@ struct mock {
 	_Atomic unsigned int slow_ms;	/* file IO takes so long */
 	_Atomic bool hold_io;	/* file IO waits */
 	bool no_streams;
+	bool no_events;
 	int capture;		/* CUstreamCaptureStatus of all streams */
 	_Atomic int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
 	const char *kernel_line; /* what the kernel says when p2p fails */
@@ -76,6 +77,7 @@ struct mock {
 	_Atomic bool hold_file;	/* who maps a file waits */
 	_Atomic bool hold_copy;	/* who puts a copy to the GPU into a stream waits */
 	_Atomic bool hold_wait;	/* who waits for copies goes on waiting */
+	_Atomic bool hold_default; /* the default stream waits, as for the program's work in others */
 	_Atomic bool hold_register; /* who registers memory read-only waits */
 	_Atomic bool hold_pop;	/* the first who takes a context away waits */
 	_Atomic bool hold_lock;	/* who has lock_turns for its lock waits with it */
@@ -134,6 +136,7 @@ struct mock {
 	_Atomic int in_file;	/* waiting to map a file */
 	_Atomic int in_copy;	/* waiting to copy */
 	_Atomic int in_wait;	/* waiting for copies */
+	_Atomic int in_default;	/* waiting for it */
 	_Atomic int in_register; /* waiting to register */
 	_Atomic int in_pop;	/* waiting, or past it, since hold_pop */
 	_Atomic uint64_t lease_asked; /* questions whether a lease is held */

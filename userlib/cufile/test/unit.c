@@ -1696,6 +1696,7 @@ static void together(void)
 	test_async_ring();
 	test_async_close();
 	test_async_scarce();
+	test_async_beside();
 	test_async_first();
 	test_async_lost();
 	test_results();

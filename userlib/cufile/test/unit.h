@@ -204,6 +204,7 @@ void test_async(void);
 void test_async_ring(void);
 void test_async_close(void);
 void test_async_scarce(void);
+void test_async_beside(void);
 void test_async_first(void);
 void test_async_lost(void);
 void test_settings_calls(void);
