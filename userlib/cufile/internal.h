@@ -169,6 +169,8 @@ void deny_keys(const struct json *root, bool unknown, char *list, size_t size);
 void deny_printable(char *s);
 /* Why the file must not go directly, or NULL. */
 const char *deny_file(int fd, uint64_t dev, bool block);
+/* Where the file's file system is mounted, its type, of 64 bytes, and the device of its super block. */
+bool deny_mount(int fd, char *point, char *type, uint64_t *dev);
 
 /* ---- layers.c ---- */
 /*

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <linux/io_uring.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -57,6 +58,15 @@ int open(const char *path, int flags, ...)
 		return -1;
 	}
 	return real_open("/dev/null", flags, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	static void *_Atomic at;
+	FILE *(*real_fopen)(const char *, const char *);
+
+	*(void **)&real_fopen = mock_real(&at, "fopen");
+	return real_fopen(mock.locks && !strcmp(path, "/proc/locks") ? mock.locks : path, mode);
 }
 
 /* What the C library's checks call where the flags are known at run time only */
