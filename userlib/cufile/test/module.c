@@ -2,6 +2,7 @@
 /* Of the unit test: the kernel path, with a mock of /dev/peerlane. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -538,4 +539,50 @@ void test_module_ring(void)
 	close(fd);
 	free(data);
 	free(got);
+}
+
+/* The program's descriptor of a device has the number that the library's had */
+void test_module_reopened(void)
+{
+	char *data = malloc(SIZE), *g = gpu(SIZE), link[64], target[64];
+	int fd, i, n, own[8], taken = 0;
+	CUfileHandle_t fh;
+
+	noise(data, SIZE);
+	fd = make(path, 0, data, SIZE);
+	fresh(NULL);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	mock.module = PLN_ABI_VERSION;
+	setenv("PEERLANE_NVIDIA_UVM", "1", 1);
+	cuFileDriverOpen();
+	mock.nvidia = "580.95.05";
+	mock.kernel = "6.14.11-generic";
+	mock.vmm = true;
+	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "with the devices of all drivers");
+	for (i = 3, n = 0; i < 1024; i++) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", i);
+		memset(target, 0, sizeof(target));
+		if (readlink(link, target, sizeof(target) - 1) < 0 ||
+		    (strcmp(target, "/dev/null") && strncmp(target, "/memfd:mock-nvidia", 18)))
+			continue;
+		n = open(link, O_RDWR);
+		if (dup2(n, i) != i)
+			abort();
+		close(n);
+		if (taken < 8)
+			own[taken++] = i;
+	}
+	check(taken >= 3, "the program has opened %d of them anew", taken);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	for (i = 0, n = 0; i < taken; i++)
+		n += fcntl(own[i], F_GETFD) >= 0 && !close(own[i]);
+	is(n, taken, "which are not closed with the library");
+	unsetenv("PEERLANE_NVIDIA_UVM");
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
+	free(data);
 }

@@ -1757,6 +1757,7 @@ static void together(void)
 	test_module_no_pages();
 	test_module_after_late();
 	test_module_ring();
+	test_module_reopened();
 	test_nvidia();
 	test_nvidia_refused();
 	test_nvidia_reasons();
@@ -1768,6 +1769,7 @@ static void together(void)
 	test_nvidia_fork();
 	test_cache();
 	test_cache_lease();
+	test_cache_number();
 	test_cache_writers();
 	test_cache_budget();
 	test_cache_scan();

@@ -97,6 +97,7 @@ void test_module_quota(void);
 void test_module_no_pages(void);
 void test_module_after_late(void);
 void test_module_ring(void);
+void test_module_reopened(void);
 
 /* nvidia.c */
 void test_nvidia(void);
@@ -118,6 +119,7 @@ void test_scratch_write(void);
 /* cache.c */
 void test_cache(void);
 void test_cache_lease(void);
+void test_cache_number(void);
 void test_cache_writers(void);
 void test_cache_budget(void);
 void test_cache_scan(void);
