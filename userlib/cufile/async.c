@@ -65,6 +65,7 @@ void async_forked(void)
 static struct order *ordered;
 static uintptr_t last_number;
 static _Atomic unsigned int orders;	/* that are not lost */
+static _Atomic unsigned int refusers;	/* copies that would wait for orders */
 static pthread_rwlock_t held = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 /* With the lock held.  Where the order with this number is, or the next older one. */
@@ -172,6 +173,22 @@ void stream_go_on(void)
 	pthread_rwlock_unlock(&held);
 }
 
+bool stream_refuse(void)
+{
+	bool good = stream_hold_back();
+
+	if (good) {
+		refusers++;
+		stream_go_on();
+	}
+	return good;
+}
+
+void stream_accept(void)
+{
+	refusers--;
+}
+
 /* Copies of our own are in streams that wait for none of the program's. */
 bool stream_supported(void)
 {
@@ -224,7 +241,7 @@ static void by_thread(struct work *w)
 	struct order *o = (struct order *)w;
 
 	o->result = driver_transfer(o->file, 0, o->base, o->size, o->off,
-				    o->buf_off, o->write, o->ring.done, &o->now);
+				    o->buf_off, o->write, &o->ring, &o->now);
 	o->error = errno;
 	file_put(o->file);
 	sem_post(&o->done);
@@ -341,6 +358,11 @@ static CUfileError_t order(const struct order *with, CUstream stream)
 	*o->result_p = 0;
 	find_context(o, stream);
 	pthread_rwlock_wrlock(&held);
+	if (refusers) {
+		pthread_rwlock_unlock(&held);
+		free_order(o);
+		return result(CU_FILE_NOMEM_ERROR);
+	}
 	pthread_mutex_lock(&lock);
 	o->number = number = ++last_number;
 	o->next = ordered;

@@ -133,7 +133,7 @@ static void entry_run(struct work *w)
 	r = driver_transfer(e->file, 0, e->p.u.batch.devPtr_base,
 			    e->p.u.batch.size, e->p.u.batch.file_offset,
 			    e->p.u.batch.devPtr_offset,
-			    e->p.opcode == CUFILE_WRITE, e->ring.done, &now);
+			    e->p.opcode == CUFILE_WRITE, &e->ring, &now);
 	result_tell(&e->answer, &now, r, errno);
 	if (r == -1)
 		r = -errno;

@@ -290,6 +290,42 @@ static int write_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
 
 /* ---- the two stages ---- */
 
+/*
+ * For want of a stream of its own, in the default one, which waits for what is in the
+ * program's before.  What comes after the copy it need not wait for: an event tells its
+ * end.  Where that is not to be had, or CUDA would not return before the end of the
+ * copy, nobody may put a transfer into a stream meanwhile.
+ */
+static int copy_by_default_stream(struct lane *l, uint64_t dev, char *buf, size_t n, bool in)
+{
+	bool started;
+	CUevent end;
+	int r;
+
+	if (cu.async && l->registered && !cu.EventCreate(&end, CU_EVENT_DISABLE_TIMING)) {
+		if (!stream_hold_back()) {
+			cu.EventDestroy(end);
+			return CUDA_ERROR_NOT_PERMITTED;
+		}
+		r = in ? cu.HtoDAsync(dev, buf, n, NULL) : cu.DtoHAsync(buf, dev, n, NULL);
+		if (!r)
+			r = cu.EventRecord(end, NULL);
+		stream_go_on();
+		started = !r;
+		if (started)
+			r = cu.EventSync(end);
+		cu.EventDestroy(end);
+		if (started)
+			return r;
+	}
+	/* if there is a copy already, this one ends behind it */
+	if (!stream_refuse())
+		return CUDA_ERROR_NOT_PERMITTED;
+	r = in ? cu.HtoD(dev, buf, n) : cu.DtoH(buf, dev, n);
+	stream_accept();
+	return r;
+}
+
 static int copy_in(struct lane *l, uint64_t dev, char *buf, size_t n)
 {
 	int r;
@@ -301,11 +337,7 @@ static int copy_in(struct lane *l, uint64_t dev, char *buf, size_t n)
 		if (r)
 			return r;
 	}
-	if (!stream_hold_back())
-		return CUDA_ERROR_NOT_PERMITTED;
-	r = cu.HtoD(dev, buf, n);
-	stream_go_on();
-	return r;
+	return copy_by_default_stream(l, dev, buf, n, true);
 }
 
 static int copy_out(struct lane *l, char *buf, uint64_t dev, size_t n)
@@ -319,11 +351,7 @@ static int copy_out(struct lane *l, char *buf, uint64_t dev, size_t n)
 		if (r)
 			return r;
 	}
-	if (!stream_hold_back())
-		return CUDA_ERROR_NOT_PERMITTED;
-	r = cu.DtoH(buf, dev, n);
-	stream_go_on();
-	return r;
+	return copy_by_default_stream(l, dev, buf, n, false);
 }
 
 static bool take_chunk(struct xfer *x, uint64_t *a, size_t *n)

@@ -576,6 +576,18 @@ static bool holds(const struct lease *l)
 	return fcntl(l->file->buffered_fd, F_GETLEASE) == F_RDLCK;
 }
 
+/*
+ * Is the descriptor what the lease was asked for?  The program may have its number, for a
+ * file that it has a lease of its own on.  The kernel takes the owner away with the lease.
+ */
+static bool is_ours(const struct lease *l)
+{
+	struct f_owner_ex owner;
+
+	return !fcntl(l->file->buffered_fd, F_GETOWN_EX, &owner) &&
+	       owner.type == F_OWNER_TID && owner.pid == keeper_tid;
+}
+
 /* With the lock held: nobody begins to use its registrations after this. */
 static bool give_back(struct lease *l)
 {
@@ -590,7 +602,8 @@ static bool give_back(struct lease *l)
 	l->file->lease_why = WRITTEN;
 	l->file->lease_after = seconds_now() + RETRY_S;
 	l->file->lease = NULL;
-	fcntl(l->file->buffered_fd, F_SETLEASE, F_UNLCK);
+	if (is_ours(l))
+		fcntl(l->file->buffered_fd, F_SETLEASE, F_UNLCK);
 	stats_gauges.leases--;
 	for (i = 0; i < l->slots; i++)
 		if (l->slot[i].pin)
@@ -624,7 +637,7 @@ static void *keep(void *arg)
 		pthread_mutex_lock(&lock);
 again:
 		/* the time before the question, as we may be stopped between them */
-		for (t = ns_now(), l = leases; l && holds(l); l = l->next, t = ns_now())
+		for (t = ns_now(), l = leases; l && holds(l) && is_ours(l); l = l->next, t = ns_now())
 			l->seen = t;
 		if (l) {
 			stats_gauges.leases_broken++;

@@ -979,7 +979,8 @@ void cuFileBatchIODestroy(CUfileBatchHandle_t batch_idp);
  * - CU_FILE_ASYNC_NOT_SUPPORTED: the CUDA driver has no cuLaunchHostFunc(), or the
  *   stream is being captured into a graph.
  * - CU_FILE_CUDA_DRIVER_ERROR: the stream does not accept it; cu_err has the reason.
- * - CU_FILE_NOMEM_ERROR: out of memory or threads.
+ * - CU_FILE_NOMEM_ERROR: out of memory or threads; or CUDA has neither a stream nor pinned
+ *   memory for a copy of the library's, which is under way and would wait for this one.
  *
  * Since cuFile 1.7.
  *
@@ -1014,7 +1015,8 @@ CUfileError_t cuFileReadAsync(CUfileHandle_t fh, void *bufPtr_base, size_t *size
  * - CU_FILE_ASYNC_NOT_SUPPORTED: the CUDA driver has no cuLaunchHostFunc(), or the
  *   stream is being captured into a graph.
  * - CU_FILE_CUDA_DRIVER_ERROR: the stream does not accept it; cu_err has the reason.
- * - CU_FILE_NOMEM_ERROR: out of memory or threads.
+ * - CU_FILE_NOMEM_ERROR: out of memory or threads; or CUDA has neither a stream nor pinned
+ *   memory for a copy of the library's, which is under way and would wait for this one.
  *
  * Since cuFile 1.7.
  *

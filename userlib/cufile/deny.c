@@ -196,13 +196,13 @@ static bool same_path(const char *a, const char *b)
 	return n == m && !strncmp(a, b, n);
 }
 
-/* Where the file's file system is mounted, and its type, of 64 bytes. */
-static bool mount_of(int fd, char *point, char *type)
+bool deny_mount(int fd, char *point, char *type, uint64_t *dev)
 {
 	char path[64], *line = NULL;
 	struct mount_line m;
 	bool found = false;
 	int id = -1, each;
+	unsigned int major, minor;
 	size_t room = 0;
 	FILE *f;
 
@@ -216,11 +216,13 @@ static bool mount_of(int fd, char *point, char *type)
 	f = id < 0 ? NULL : fopen("/proc/self/mountinfo", "re");
 	while (f && !found && getline(&line, &room, f) > 0) {
 		found = mount_parse(line, &m) && m.id == id &&
-			strlen(m.point) < PATH_MAX && strlen(m.type) < 64;
+			strlen(m.point) < PATH_MAX && strlen(m.type) < 64 &&
+			sscanf(m.device, "%u:%u", &major, &minor) == 2;
 		if (!found)
 			continue;
 		strcpy(point, m.point);
 		strcpy(type, m.type);
+		*dev = makedev(major, minor);
 	}
 	if (f)
 		fclose(f);
@@ -324,6 +326,7 @@ static const char *deny_below(uint64_t dev)
 const char *deny_file(int fd, uint64_t dev, bool block)
 {
 	char point[PATH_MAX], type[64];
+	uint64_t its;
 	const char *s;
 
 	for (s = first(DENY_DEVICES); *s; s = next(s))
@@ -335,7 +338,7 @@ const char *deny_file(int fd, uint64_t dev, bool block)
 	if (s)
 		return s;
 	if (block || (!*first(DENY_MOUNTS) && !*first(DENY_FILESYSTEMS)) ||
-	    !mount_of(fd, point, type))
+	    !deny_mount(fd, point, type, &its))
 		return NULL;
 	for (s = first(DENY_MOUNTS); *s; s = next(s))
 		if (same_path(point, s))

@@ -463,14 +463,14 @@ bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off
 }
 
 ssize_t driver_transfer(struct file *f, uint64_t file_size, const void *base, size_t size, off_t off,
-			off_t buf_off, bool write, size_t done,
+			off_t buf_off, bool write, const struct ring_io *before,
 			struct pln_file_result *now)
 {
 	if (!driver_may_transfer(base, size, off, buf_off))
 		return -CU_FILE_INVALID_VALUE;
 	if (!size)
 		return 0;
-	return io_run(f, file_size, (uintptr_t)base, size, off, buf_off, write, done, now);
+	return io_run(f, file_size, (uintptr_t)base, size, off, buf_off, write, before, now);
 }
 
 /* The file, its *@size, and the library held open, or NULL and why not. */
@@ -526,7 +526,7 @@ static ssize_t transfer(CUfileHandle_t fh, const void *base, size_t size,
 
 	f = begin(fh, &file_size, &r);
 	if (f)
-		r = driver_transfer(f, file_size, base, size, off, buf_off, write, 0, &now);
+		r = driver_transfer(f, file_size, base, size, off, buf_off, write, NULL, &now);
 	return finish(f, &now, r, saved);
 }
 
@@ -547,7 +547,7 @@ static ssize_t vector(struct file *f, uint64_t file_size, const CUfileIOVec_t *v
 	for (i = 0, at = off; i < n; i++) {
 		if (!v[i].len)
 			continue;
-		r = driver_transfer(f, file_size, v[i].base, v[i].len, at, 0, write, 0,
+		r = driver_transfer(f, file_size, v[i].base, v[i].len, at, 0, write, NULL,
 				    now);
 		if (r > 0)
 			at += r;

@@ -124,13 +124,33 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct file *kept;
 
 /* A line of /proc/locks: N: POSIX ADVISORY READ PID MAJOR:MINOR:INODE FIRST LAST */
-static bool names(const char *line, const char *pid, const char *inode)
+static bool names(const char *line, const char *pid, const char *device, const char *inode)
 {
 	const char *p = strstr(line, " POSIX ") ? strstr(line, pid) : NULL;
 
-	p = p ? strchr(p + strlen(pid), ':') : NULL;
+	if (!p)
+		return false;
+	p += strlen(pid);
+	if (device[0] && strncmp(p, device, strlen(device)))
+		return false;
+	p = strchr(p, ':');
 	p = p ? strchr(p + 1, ':') : NULL;
 	return p && !strncmp(p, inode, strlen(inode));
+}
+
+/*
+ * As /proc/locks has it: the device of the super block.  stat() has another one for a
+ * subvolume of btrfs, or a layer of overlayfs.  "": the mount is not ours to see, and
+ * the inode number alone has to do, as descriptors kept for nothing do no harm.
+ */
+static void super_block(int fd, char *device, size_t size)
+{
+	char point[PATH_MAX], type[64];
+	uint64_t dev;
+
+	device[0] = '\0';
+	if (deny_mount(fd, point, type, &dev))
+		snprintf(device, size, "%02x:%02x:", major(dev), minor(dev));
 }
 
 /*
@@ -141,7 +161,7 @@ static bool names(const char *line, const char *pid, const char *inode)
 static bool locked(int fd)
 {
 	struct flock l = { .l_type = F_WRLCK };
-	char line[256], pid[32], inode[32];
+	char line[256], pid[32], device[32], inode[32];
 	bool ours = false;
 	struct stat st;
 	FILE *f;
@@ -155,8 +175,9 @@ static bool locked(int fd)
 		return true;
 	snprintf(pid, sizeof(pid), " %d ", (int)getpid());
 	snprintf(inode, sizeof(inode), ":%llu ", (unsigned long long)st.st_ino);
+	super_block(fd, device, sizeof(device));
 	while (!ours && fgets(line, sizeof(line), f))
-		ours = names(line, pid, inode);
+		ours = names(line, pid, device, inode);
 	fclose(f);
 	return ours;
 }

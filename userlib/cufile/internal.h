@@ -10,7 +10,7 @@
  *   handle.c  file handles and registered buffers
  *   node.c    descriptors, which the program may have closed
  *   io.c      read and write: the table of paths, and the choice
- *   p2p.c     the p2p path, and the kernel path
+ *   p2p.c     the p2p path and the kernel path: what they have in common
  *   scratch.c GPU memory of its own, for parts of blocks
  *   module.c  the kernel module, which does the latter's IO
  *   layers.c  what between a file and its drives keeps p2p from them
@@ -27,6 +27,7 @@
  *   lane.c    its pinned buffers and streams
  *   crew.c    its helper threads
  *   stats.c   counters and reasons, and the page where others read them (page.h)
+ *   page_json.c  what it has, as JSON
  *   count.c   the counters of cuFile's own statistics
  *   log.c     log lines, the kernel's own words
  */
@@ -168,6 +169,8 @@ void deny_keys(const struct json *root, bool unknown, char *list, size_t size);
 void deny_printable(char *s);
 /* Why the file must not go directly, or NULL. */
 const char *deny_file(int fd, uint64_t dev, bool block);
+/* Where the file's file system is mounted, its type, of 64 bytes, and the device of its super block. */
+bool deny_mount(int fd, char *point, char *type, uint64_t *dev);
 
 /* ---- layers.c ---- */
 /*
@@ -382,6 +385,7 @@ void uvm_close(void);	/* with no mapping left */
 void module_open(void);
 void module_close(void);
 bool module_there(void);
+bool module_queues(void);	/* and it does IO of an io_uring */
 /* 0 or -errno, and what the module says, or NULL. */
 int module_register(uint64_t start, size_t len, uint32_t *handle,
 		    const char **why);
@@ -431,12 +435,13 @@ void cache_forget(struct file *f);
 void cache_shutdown(void);
 
 /* ---- io.c ---- */
+struct ring_io;
 /*
- * @done: the first bytes have gone by p2p, and count as this transfer's.  @file_size: what
- * file_get_size() has just told; 0: whoever needs it asks.
+ * @before: its first bytes, and by which paths, count as this transfer's; or NULL.
+ * @file_size: what file_get_size() has just told; 0: whoever needs it asks.
  */
 ssize_t io_run(struct file *f, uint64_t file_size, uint64_t base, size_t size, off_t off,
-	       off_t buf_off, bool write, size_t done,
+	       off_t buf_off, bool write, const struct ring_io *before,
 	       struct pln_file_result *now);
 
 /* ---- verdict.c ---- */
@@ -461,10 +466,10 @@ void driver_begin_more(unsigned int n);
 void driver_end(void);
 /* Do the arguments of a read or write make sense? */
 bool driver_may_transfer(const void *base, size_t size, off_t off, off_t buf_off);
-/* They are checked, and it is done; as cuFileRead().  @file_size and @done as in io_run().  @now gets what
+/* They are checked, and it is done; as cuFileRead().  @file_size and @before as in io_run().  @now gets what
  * came of it. */
 ssize_t driver_transfer(struct file *f, uint64_t file_size, const void *base, size_t size, off_t off,
-			off_t buf_off, bool write, size_t done,
+			off_t buf_off, bool write, const struct ring_io *before,
 			struct pln_file_result *now);
 
 static inline CUfileError_t result(CUfileOpError err)
@@ -488,12 +493,15 @@ bool stream_supported(void);
 void stream_drop_all(void);
 void async_forked(void);	/* in a child */
 /*
- * For a copy that waits for the default stream, and with it for others.  False:
- * a transfer is in one of them, and may need what the caller has.  After true
- * nothing is put into a stream until stream_go_on().
+ * For what is put into the default stream, and waits for what is in others before.  False:
+ * a transfer is in one of them, and may need what the caller has.  After true nothing
+ * is put into a stream until stream_go_on(), which is to be soon.
  */
 bool stream_hold_back(void);
 void stream_go_on(void);
+/* The same for a call that waits itself: until stream_accept() orders are refused. */
+bool stream_refuse(void);
+void stream_accept(void);
 
 /* ---- count.c ---- */
 struct io;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "crew.h"
-#include "io.h"
+#include "ring.h"
 
 static const char *words_of(int err)
 {
@@ -171,16 +171,34 @@ static ssize_t posix_move(struct io *io, uint64_t addr, uint64_t off,
 typedef ssize_t move_fn(struct io *io, uint64_t addr, uint64_t off, size_t len,
 			size_t *pass);
 
+/*
+ * Puts into the ring what io_plan() has found: by the ring's thread, and @sqe has its
+ * user_data.
+ */
+typedef void queue_fn(struct ring_io *r, struct io_uring_sqe *sqe);
+
 static const struct backend {
 	bool host;		/* for the program's own memory, else the GPU's */
+	unsigned int path;	/* of what is queued */
 	move_fn *move;
+	queue_fn *queue;	/* or NULL */
 } backends[] = {
-	{ false, p2p_move },
-	{ false, p2p_part },
-	{ false, cache_move },
-	{ false, bounce_move },
-	{ true, posix_move },
+	{ .path = PLN_PATH_P2P, .move = p2p_move, .queue = p2p_queue },
+	{ .path = PLN_PATH_KERNEL, .move = kernel_move, .queue = kernel_queue },
+	{ .move = p2p_part },
+	{ .move = cache_move },
+	{ .move = bounce_move },
+	{ .host = true, .move = posix_move },
 };
+
+void io_queue(struct ring_io *r, struct io_uring_sqe *sqe)
+{
+	const struct backend *b = backends;
+
+	while (b->path != r->io.way)
+		b++;
+	b->queue(r, sqe);
+}
 
 static ssize_t move(struct io *io, const struct backend *b, uint64_t addr,
 		    uint64_t off, size_t len)
@@ -299,10 +317,11 @@ void io_account(struct io *io, size_t size, uint64_t off, ssize_t result,
 }
 
 ssize_t io_run(struct file *f, uint64_t file_size, uint64_t base, size_t size, off_t off,
-	       off_t buf_off, bool write, size_t done, struct pln_file_result *now)
+	       off_t buf_off, bool write, const struct ring_io *before,
+	       struct pln_file_result *now)
 {
-	struct io io = { .f = f, .file_size = file_size, .write = write, .since = -1, .now = now,
-			 .bytes[PLN_PATH_P2P] = done };
+	struct io io = { .f = f, .file_size = file_size, .write = write, .since = -1, .now = now };
+	size_t done = before ? before->done : 0;
 	uint64_t addr = base + (uint64_t)buf_off;
 	uint64_t began = count_now();
 	struct buf reg;
@@ -311,6 +330,8 @@ ssize_t io_run(struct file *f, uint64_t file_size, uint64_t base, size_t size, o
 	int cu_err, saved;
 	bool here;
 
+	if (done)
+		memcpy(io.bytes, before->io.bytes, sizeof(io.bytes));
 	if (buf_find(base, &reg) &&
 	    ((uint64_t)buf_off > reg.length ||
 	     size > reg.length - (uint64_t)buf_off)) {

@@ -20,7 +20,8 @@ struct io {
 	uint32_t tries;		/* bits: paths that were refused, and this request tries again */
 	uint64_t file_size;	/* as leads_to_size() has it: p2p reads no block behind it */
 	uint32_t unit;		/* of p2p's whole blocks; 0: it was not asked */
-	bool part;		/* what p2p passes on is for p2p_part() */
+	bool registered;	/* what p2p passes on is for kernel_move() */
+	bool part;		/* what they pass on is for p2p_part() */
 	bool gave_eio;		/* p2p, for what it passes on: nobody's other errno counts */
 	bool no_pages;		/* of mappings: the module was asked */
 	int since;		/* from log_kernel_now(), or -1 */
@@ -71,10 +72,15 @@ ssize_t io_cuda_error(struct io *io, CUresult r);
 ssize_t io_after(size_t done, ssize_t r);
 /* What was not said in words, as it had been before, is now. */
 void p2p_say_late(struct io *io);
+struct ring_io;
+struct io_uring_sqe;
+
 /* Back ends: see move_fn in io.c. */
 ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		 size_t *pass);
-/* Behind it: of what it passes on for its place in blocks, if by_scratch(). */
+ssize_t kernel_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		    size_t *pass);
+/* Behind these: of what they pass on for its place in blocks, if by_scratch(). */
 ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		 size_t *pass);
 /* Before all others, as it needs no device: all of it, or nothing and false. */
@@ -92,12 +98,19 @@ bool fabric_stops(const struct io *io, char *why, size_t size);
 /* As read(2) and write(2), by the kernel module; @at: in the memory of @handle. */
 ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 		    size_t len);
+/* And by the ring; @at: in the memory of its window. */
+void module_queue(struct ring_io *r, uint64_t at, struct io_uring_sqe *sqe);
+/* And what some of them put into the ring, when io_plan() was for it: see queue_fn there. */
+void p2p_queue(struct ring_io *r, struct io_uring_sqe *sqe);
+void kernel_queue(struct ring_io *r, struct io_uring_sqe *sqe);
+/* By that of @r's way. */
+void io_queue(struct ring_io *r, struct io_uring_sqe *sqe);
 /*
- * Can p2p move it in one piece, between a device and a GPU of which it is known to
- * work?  Then *@w is held, and *@host in it is where.
+ * Can p2p or the kernel module move it in one piece, between a device and a GPU of which
+ * that is known to work?  Then *@w is held, and io's way is which.
  */
 bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
-	     struct window **w, char **host);
+	     struct window **w);
 /*
  * Has a request that p2p was to move failed for what no other way could do?  Then
  * errno is what the program gets.

@@ -7,16 +7,18 @@
  * the last close, when nothing is under way any more: no lock.
  */
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <linux/peerlane.h>
 
-#include "io.h"
+#include "ring.h"
 
 static int device = -1;
 static struct node node;	/* of it */
+static bool queues;
 
 void module_open(void)
 {
@@ -32,11 +34,13 @@ void module_open(void)
 				 errno, strerror(errno));
 		return;
 	}
-	node = node_of(device);
+	node = node_of_device(device);
 	if (!ioctl(device, PLN_IOC_QUERY, &q) &&
 	    q.abi_version == PLN_ABI_VERSION && q.page_size &&
-	    GPU_PAGE % q.page_size == 0)
+	    GPU_PAGE % q.page_size == 0) {
+		queues = q.features & PLN_FEAT_URING_CMD;
 		return;
+	}
 	log_line(LOG_NOTICE, "/dev/peerlane is not used: it does not answer as "
 		 "this library expects: version %u instead of %u, pages of %u "
 		 "bytes", q.abi_version, PLN_ABI_VERSION, q.page_size);
@@ -53,6 +57,11 @@ void module_close(void)
 bool module_there(void)
 {
 	return device >= 0;
+}
+
+bool module_queues(void)
+{
+	return device >= 0 && queues;
 }
 
 /* What the module has said, or NULL where errno says it. */
@@ -115,14 +124,20 @@ void module_unregister(uint32_t handle)
 			 strerror(errno));
 }
 
-ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
-		    size_t len)
+static struct pln_io request(const struct io *io, uint32_t handle, uint64_t at,
+			     uint64_t off, size_t len)
 {
-	struct pln_io q = {
+	return (struct pln_io){
 		.op = io->write ? PLN_IO_WRITE : PLN_IO_READ,
 		.handle = handle, .fd = io->f->direct_fd, .file_offset = off,
 		.offset = at, .size = len,
 	};
+}
+
+ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
+		    size_t len)
+{
+	struct pln_io q = request(io, handle, at, off, len);
 
 	io->module_says = NULL;
 	io->file_refused = io->device_refused = false;
@@ -137,4 +152,14 @@ ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 	if (errno == EIDRM)
 		errno = EFAULT;
 	return -1;
+}
+
+/* What the module says beside errno is for ioctl(): a thread asks again for the reason. */
+void module_queue(struct ring_io *r, uint64_t at, struct io_uring_sqe *sqe)
+{
+	r->module = request(&r->io, r->window->handle, at, r->off, r->len);
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = device;
+	sqe->cmd_op = PLN_IOC_IO;
+	sqe->addr3 = (uintptr_t)&r->module;	/* struct pln_uring: what follows is 0 */
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
@@ -22,8 +23,22 @@ struct node node_of(int fd)
 
 	if (!fstatfs(fd, &fs) && fs.f_type != OVERLAYFS_SUPER_MAGIC &&
 	    !statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
-		n = (struct node){ makedev(sx.stx_dev_major, sx.stx_dev_minor),
-				   sx.stx_ino, true };
+		n = (struct node){ .dev = makedev(sx.stx_dev_major, sx.stx_dev_minor),
+				   .ino = sx.stx_ino, .known = true };
+	return n;
+}
+
+/*
+ * The mark is the signal of SIGIO, which a device that nobody has asked for signals never
+ * sends.  Of a file it would not stay: the kernel sets it back when a lease ends.
+ */
+#define MARK	SIGURG
+
+struct node node_of_device(int fd)
+{
+	struct node n = node_of(fd);
+
+	n.marked = !fcntl(fd, F_SETSIG, MARK);
 	return n;
 }
 
@@ -32,6 +47,8 @@ bool leads_to_size(int fd, const struct node *n, uint64_t *size)
 	struct statx sx;
 
 	*size = 0;
+	if (fd >= 0 && n->marked && fcntl(fd, F_GETSIG) != MARK)
+		return false;
 	if (fd < 0 || !n->known)
 		return fd >= 0;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,

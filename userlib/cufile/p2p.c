@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * The p2p path: whole blocks go between the storage device and windows of GPU
- * memory.  Where a window is no mapping, but a registration with the kernel
- * module, it is called the kernel path: the module does the IO, and all else is
+ * The p2p path and the kernel path: whole blocks go between the storage device and
+ * windows of GPU memory.  Where a window is a mapping, the p2p path moves them; where it
+ * is a registration with the kernel module, the kernel path, by the module.  All else is
  * the same.  The first transfer of each pair of device and GPU finds out whether
  * that works between the two, and the answer is kept with its reason; a refusal
  * for some time (verdict.c).
  */
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "io.h"
+#include "ring.h"
 #include "scratch.h"
 
 /* In @why, or a text that stays */
@@ -102,10 +103,10 @@ static void take_first(struct io *io)
 	io->state = verdict_ask(io, io->way);
 }
 
-/* Errors that say "this way does not work", not "this data is lost". */
+/* Errors that say "this way does not work", not "this data is lost"; EIDRM is the module's EFAULT. */
 static bool path_error(int err)
 {
-	return err == EFAULT || err == EINVAL || err == EREMOTEIO ||
+	return err == EFAULT || err == EIDRM || err == EINVAL || err == EREMOTEIO ||
 	       err == EOPNOTSUPP || err == ENXIO || err == ENOTTY ||
 	       err == ENODEV || err == ENOMEM || err == EAGAIN;
 }
@@ -182,7 +183,7 @@ static ssize_t freed(struct io *io)
 	return -CU_FILE_CUDA_POINTER_INVALID;
 }
 
-enum went { WENT, WENT_SHORT, SEAM, NOT_MAPPED, NOT_MOVED, NOT_THIS_FILE,
+enum went { WENT, WENT_SHORT, SEAM, REGISTERED, NOT_MAPPED, NOT_MOVED, NOT_THIS_FILE,
 	    REFUSED_BEFORE, NOT_REACHED };
 
 /* Why there is no window: -@err from window_get(). */
@@ -235,16 +236,27 @@ static void take_way(struct io *io, const struct window *w)
 	io->state = verdict_ask(io, way);
 }
 
+/* Where it is in the mapping */
+static char *mapped(const struct window *w, uint64_t dev)
+{
+	return w->host + (dev - w->start);
+}
+
+/* And in the registration */
+static uint64_t registered(const struct window *w, uint64_t dev)
+{
+	return dev - w->map_start;
+}
+
 static ssize_t transfer(struct io *io, const struct window *w, uint64_t dev,
 			uint64_t off, size_t len)
 {
-	char *p = w->host + (dev - w->start);
 	int fd = io->f->direct_fd;
 
 	if (!w->host)
-		return module_move(io, w->handle, dev - w->map_start, off, len);
-	return io->write ? pwrite(fd, p, len, (off_t)off) :
-			   pread(fd, p, len, (off_t)off);
+		return module_move(io, w->handle, registered(w, dev), off, len);
+	return io->write ? pwrite(fd, mapped(w, dev), len, (off_t)off) :
+			   pread(fd, mapped(w, dev), len, (off_t)off);
 }
 
 /*
@@ -271,16 +283,16 @@ static size_t to_the_end(struct io *io, uint64_t off, size_t len)
 
 /*
  * One piece of a transfer, up to the end of a window at most: *@piece bytes.
- * *@done: bytes that went.  NOT_MAPPED: there is no window, because of io's
- * reason, nor will there be one if *@err is set.
+ * *@done: bytes that went.  REGISTERED: it is for kernel_move().  NOT_MAPPED: there is
+ * no window, because of io's reason, nor will there be one if *@err is set.
  * NOT_MOVED: the system call failed with *@err.  SEAM: a block lies across two
  * windows.  NOT_THIS_FILE: the kernel module does not take it.  REFUSED_BEFORE: so
  * says the verdict.  NOT_REACHED: nobody may even try.  *@known: it was not mapped
  * before, the memory is the same.
  */
-static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
-			   size_t len, size_t *done, size_t *piece, int *err,
-			   bool *known)
+static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
+			      size_t len, size_t *done, size_t *piece, int *err,
+			      bool *known)
 {
 	size_t max = KIB(config_now(CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB));
 	size_t unit = io->f->off_align > io->f->mem_align ?
@@ -326,6 +338,10 @@ static enum went p2p_piece(struct io *io, uint64_t dev, uint64_t off,
 				no_window(io, e, &why);
 			}
 			return NOT_MAPPED;
+		}
+		if (!w->host && !io->registered) {
+			window_put(w);
+			return REGISTERED;
 		}
 		if (!ends) {	/* another thread has just forgotten the refusal */
 			ends = true;
@@ -491,8 +507,12 @@ static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	return 0;
 }
 
-ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
-		 size_t *pass)
+/*
+ * What is mapped, up to the first that is registered; with io->registered also that.
+ * After begin(): of whole blocks.
+ */
+static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
+			   size_t *pass)
 {
 	size_t total = 0, done, piece, whole;
 	int err, probed;
@@ -502,11 +522,6 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	char why[PLN_FILE_REASON_MAX / 2];
 	ssize_t r;
 
-	if (!io->unit) {
-		r = begin(io, dev, off, len, pass);
-		if (r || *pass)
-			return r;
-	}
 	io->gave_eio = false;
 	whole = round_down(len, io->unit);
 	/* where p2p is refused the memory may be the module's: its window tells */
@@ -515,8 +530,8 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		(io->way == PLN_PATH_P2P && module_there()))) {
 		if (!follow(io, dev + total))
 			return freed(io);
-		w = p2p_piece(io, dev + total, off + total, whole - total,
-			      &done, &piece, &err, &known);
+		w = direct_piece(io, dev + total, off + total, whole - total,
+				 &done, &piece, &err, &known);
 		total += done;
 		io->bytes[io->way] += done;
 		if (done && io->state == UNKNOWN) {
@@ -529,6 +544,11 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			continue;
 		if (w == WENT_SHORT)
 			return (ssize_t)total;
+		if (w == REGISTERED) {
+			io->registered = true;
+			*pass = len - total;
+			return (ssize_t)total;
+		}
 		if (w == REFUSED_BEFORE)
 			break;
 		if (w == NOT_REACHED) {
@@ -628,22 +648,51 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	return (ssize_t)total;
 }
 
-/* As p2p_move(), of whole blocks at the place @off, with memory of @s. */
+ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		 size_t *pass)
+{
+	ssize_t r;
+
+	if (!io->unit) {
+		r = begin(io, dev, off, len, pass);
+		if (r || *pass)
+			return r;
+	}
+	return direct_move(io, dev, off, len, pass);
+}
+
+/*
+ * All behind the first memory that is registered, so that nobody looks for each window
+ * twice: also what is mapped there.
+ */
+ssize_t kernel_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
+		    size_t *pass)
+{
+	if (io->registered)
+		return direct_move(io, dev, off, len, pass);
+	*pass = len;
+	return 0;
+}
+
+/* By both paths, of whole blocks at the place @off, with memory of @s. */
 static ssize_t by_way_of(struct io *io, struct scratch *s, uint64_t off, size_t len,
 			 size_t *left)
 {
 	uint64_t bytes[PLN_PATH_SLOTS];
 	struct mem mem = io->mem;
 	uint32_t unit = io->unit;
+	bool was = io->registered;
 	ssize_t r;
 
 	memcpy(bytes, io->bytes, sizeof(bytes));
 	io->mem = s->mem;
 	io->unit = io->f->off_align;
+	io->registered = true;
 	*left = 0;
-	r = p2p_move(io, s->at, off, len, left);
+	r = direct_move(io, s->at, off, len, left);
 	io->mem = mem;
 	io->unit = unit;
+	io->registered = was;
 	/* of a transfer that may have fewer */
 	memcpy(io->bytes, bytes, sizeof(bytes));
 	return r;
@@ -746,7 +795,7 @@ bool io_failed(struct io *io, int err, uint64_t off)
 }
 
 bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
-	     struct window **w, char **host)
+	     struct window **w)
 {
 	uint32_t unit = io->f->off_align;
 	struct no_window why;
@@ -767,8 +816,11 @@ bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
 			    off + size > (uint64_t)st.st_size)))
 		return false;
 	if (mem_of(addr, &io->mem) || io->mem.kind != MEM_DEVICE ||
-	    mem_extent(&io->mem, addr, size) < size ||
-	    no_p2p(io) != POSSIBLE || verdict_ask(io, PLN_PATH_P2P) != WORKS)
+	    mem_extent(&io->mem, addr, size) < size || no_p2p(io) != POSSIBLE)
+		return false;
+	take_first(io);
+	/* its window tells whether memory is the module's */
+	if (io->state != WORKS && (io->way == PLN_PATH_KERNEL || !module_queues()))
 		return false;
 	window_look_at_times();
 	if (cu.Push(io->mem.ctx))
@@ -777,11 +829,24 @@ bool io_plan(struct io *io, uint64_t addr, size_t size, uint64_t off,
 	cu.Pop(&old);
 	if (r)
 		return false;
-	/* what the kernel module is to move does not go through the ring */
-	if (avail < size || !(*w)->host) {
-		window_put(*w);
-		return false;
-	}
-	*host = (*w)->host + (addr - (*w)->start);
-	return true;
+	take_way(io, *w);
+	if (avail == size && io->state == WORKS &&
+	    ((*w)->host || (module_queues() && !io->f->no_module)))
+		return true;
+	window_put(*w);
+	return false;
+}
+
+void p2p_queue(struct ring_io *r, struct io_uring_sqe *sqe)
+{
+	sqe->opcode = r->io.write ? IORING_OP_WRITE : IORING_OP_READ;
+	sqe->fd = r->io.f->direct_fd;
+	sqe->addr = (uintptr_t)mapped(r->window, r->dev);
+	sqe->len = (unsigned int)r->len;
+	sqe->off = r->off;
+}
+
+void kernel_queue(struct ring_io *r, struct io_uring_sqe *sqe)
+{
+	module_queue(r, registered(r->window, r->dev), sqe);
 }

@@ -35,9 +35,6 @@
 #define STATS_BINS	32
 #define STATS_GPUS	16
 
-/* By enum pln_path */
-#define STATS_PATH_NAMES "none", "p2p", "kernel", "coherent", "bounce", "posix", "cache"
-
 enum op {
 	OP_FILE_REGISTER, OP_FILE_DEREGISTER, OP_BUF_REGISTER,
 	OP_BUF_DEREGISTER, OP_BATCH_SUBMIT, OP_BATCH_COMPLETE, OP_BATCH_SETUP,

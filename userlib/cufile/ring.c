@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Requests of batches and streams that go p2p in one piece: an io_uring has as many of
+ * Requests of batches and streams that go p2p or by the kernel module in one piece: an io_uring has as many of
  * them under way as execution.max_io_queue_depth says, and at most MAX_DEPTH.
  *
  * One thread submits and takes completions.  The program's threads do neither:
@@ -157,14 +157,10 @@ static void put(struct io_uring_sqe sqe)
 
 static void put_io(struct ring_io *io)
 {
-	put((struct io_uring_sqe){
-		.opcode = io->io.write ? IORING_OP_WRITE : IORING_OP_READ,
-		.fd = io->io.f->direct_fd,
-		.addr = (uintptr_t)io->host,
-		.len = (unsigned int)io->len,
-		.off = io->off,
-		.user_data = (uintptr_t)io,
-	});
+	struct io_uring_sqe sqe = { .user_data = (uintptr_t)io };
+
+	io_queue(io, &sqe);
+	put(sqe);
 }
 
 /* Until the thread is called, unless it has been since @calls were counted */
@@ -377,8 +373,8 @@ bool ring_move(struct ring_io *io, struct file *f, const void *base, size_t size
 	io->io = (struct io){ .f = f, .since = -1, .write = write };
 	io->len = size;
 	io->off = (uint64_t)off;
-	if (!io_plan(&io->io, (uintptr_t)base + (uint64_t)buf_off, size, io->off,
-		     &io->window, &io->host))
+	io->dev = (uintptr_t)base + (uint64_t)buf_off;
+	if (!io_plan(&io->io, io->dev, size, io->off, &io->window))
 		return false;
 	if (add(io))
 		return true;
@@ -395,10 +391,10 @@ bool ring_result(struct ring_io *io, int res, struct pln_file_result *now,
 
 	window_put(io->window);
 	io->done = res > 0 ? (size_t)res : 0;
+	io->io.bytes[io->io.way] = io->done;
 	/* it sets errno */
 	if (!good && !(res < 0 && io_failed(&io->io, -res, io->off)))
 		return false;
-	io->io.bytes[PLN_PATH_P2P] = io->done;
 	*result = good ? res : -1;
 	res = errno;
 	io->io.now = now;

@@ -3,23 +3,26 @@
 #ifndef PLN_CUFILE_RING_H
 #define PLN_CUFILE_RING_H
 
+#include <linux/peerlane.h>
+
 #include "io.h"
 
 struct ring_io {
 	struct ring_io *next;
 	struct io io;
 	struct window *window;	/* held */
-	char *host;		/* where in it */
+	uint64_t dev;		/* where in it, as the GPU has it */
 	size_t len;
 	uint64_t off;		/* in the file */
 	size_t done;		/* bytes that a thread need not move any more */
 	uint64_t began;		/* for the accounts */
+	struct pln_io module;	/* of the kernel path: the module reads it until it ends */
 	/* called by the ring's thread: bytes, or -errno */
 	void (*ended)(struct ring_io *r, int res);
 };
 
 /*
- * By p2p, in one piece; @r->ended() is called then.  False: not so, or there is no
+ * By p2p or the kernel module, in one piece; @r->ended() is called then.  False: not so, or there is no
  * io_uring, or it is full.  The library and the file are held.
  */
 bool ring_move(struct ring_io *r, struct file *f, const void *base, size_t size,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* pln_file_stats(): where the bytes went, and why; and for other processes, page.h. */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 
 #include "../core/sized.h"
 #include "internal.h"
+#include "page_json.h"
 
 static struct stats_page own = { .total.lock = PTHREAD_MUTEX_INITIALIZER };
 struct stats_page *_Atomic stats_page = &own;
@@ -61,36 +63,53 @@ void stats_forked(void)
 
 EXPORT const char *pln_path_name(unsigned int path)
 {
-	static const char *const names[PLN_PATH_COUNT] = {
-		STATS_PATH_NAMES
-	};
+	return path < PLN_PATH_COUNT ? path_names[path] : "unknown";
+}
 
-	return path < PLN_PATH_COUNT ? names[path] : "unknown";
+/*
+ * Of a file, which is held with the library until put(), or of all; 0 or -errno.
+ * A child must not look: its parent's other threads may have held our locks.
+ */
+static int get(void *fh, struct file **f, struct tally **t)
+{
+	*f = NULL;
+	*t = &stats_total;
+	if (driver_is_child())
+		return -ECHILD;
+	if (!fh)
+		return 0;
+	if (!driver_begin())
+		return -EBADF;
+	*f = file_get(fh);
+	if (*f)
+		*t = &(*f)->tally;
+	else
+		driver_end();
+	return *f ? 0 : -EBADF;
+}
+
+static void put(struct file *f)
+{
+	if (!f)
+		return;
+	file_put(f);
+	driver_end();
 }
 
 EXPORT int pln_file_stats(void *fh, struct pln_file_stats *stats)
 {
 	NOT_CANCELLED;
 	struct pln_file_stats now = { 0 };
-	struct tally *t = &stats_total;
-	struct file *f = NULL;
+	struct tally *t;
+	struct file *f;
 	unsigned int i;
+	int r;
 
 	if (!stats || !sized_ok(stats->size, FILE_STATS_LEAST))
 		return -EINVAL;
-	/* Its parent's other threads may have held our locks */
-	if (driver_is_child())
-		return -ECHILD;
-	if (fh) {
-		if (!driver_begin())
-			return -EBADF;
-		f = file_get(fh);
-		if (!f) {
-			driver_end();
-			return -EBADF;
-		}
-		t = &f->tally;
-	}
+	r = get(fh, &f, &t);
+	if (r)
+		return r;
 	now.last_path = t->last_path;
 	for (i = 0; i < PLN_PATH_SLOTS; i++) {
 		now.path[i].reads = t->reads[i];
@@ -106,8 +125,7 @@ EXPORT int pln_file_stats(void *fh, struct pln_file_stats *stats)
 	memcpy(now.reason, t->reason, sizeof(now.reason));
 	pthread_mutex_unlock(&t->lock);
 	if (f) {
-		file_put(f);
-		driver_end();
+		put(f);
 		SIZED_OUT(stats, &now);
 		return 0;
 	}
@@ -124,4 +142,40 @@ EXPORT int pln_file_stats(void *fh, struct pln_file_stats *stats)
 	now.leases_broken = stats_gauges.leases_broken;
 	SIZED_OUT(stats, &now);
 	return 0;
+}
+
+EXPORT int pln_file_stats_json(void *fh, char *text, size_t size)
+{
+	NOT_CANCELLED;
+	struct told told;
+	struct tally *t;
+	char *all = NULL;
+	struct file *f;
+	size_t len;
+	FILE *out;
+	int r;
+
+	if (!text && size)
+		return -EINVAL;
+	r = get(fh, &f, &t);
+	if (r)
+		return r;
+	pthread_mutex_lock(&t->lock);
+	told.last_errno = t->last_errno;
+	told.last_error = t->last_error;
+	memcpy(told.reason, t->reason, sizeof(told.reason));
+	pthread_mutex_unlock(&t->lock);
+	make_plain(told.reason);
+	out = open_memstream(&all, &len);
+	if (out)
+		json_stats(out, t, &told, f ? NULL : stats_page);
+	put(f);
+	r = !out || fclose(out) ? -ENOMEM : (int)len;
+	if (r >= 0 && size) {
+		len = min_of(len, size - 1);
+		memcpy(text, all, len);
+		text[len] = '\0';
+	}
+	free(all);
+	return r;
 }

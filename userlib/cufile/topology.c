@@ -12,6 +12,7 @@
 
 #include "../core/load.h"
 #include "internal.h"
+#include "page_json.h"
 #include "peerlane/topo.h"
 
 #define LIBRARY	"libpeerlane.so.0"
@@ -111,31 +112,16 @@ bool topology_p2pdma(const char *address, const char *gpu, char *why, size_t siz
 		      pair.verdict == PLN_VERDICT_ROOT_COMPLEX);
 }
 
-/* As JSON has it; what is not ASCII stays as it is */
-static void put_text(FILE *f, const char *key, const char *text)
-{
-	fprintf(f, "\"%s\": \"", key);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			putc('\\', f);
-		if ((unsigned char)*text < 0x20)
-			fprintf(f, "\\u%04x", (unsigned int)*text);
-		else
-			putc(*text, f);
-	}
-	putc('"', f);
-}
-
 static void put_device(FILE *f, const struct pln_topo_device *d)
 {
 	static const char *const kinds[] = { "", "gpu", "nic", "nvme" };
 
-	put_text(f, "label", d->label);
+	json_text(f, "label", d->label);
 	fprintf(f, ", \"kind\": \"%s\", ",
 		d->kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[d->kind] : "");
-	put_text(f, "pci_address", d->address);
+	json_text(f, "pci_address", d->address);
 	fputs(", ", f);
-	put_text(f, "name", d->name);
+	json_text(f, "name", d->name);
 	if (d->numa_node < 0)
 		fputs(", \"numa_node\": null", f);
 	else
@@ -180,13 +166,13 @@ static int put_all(FILE *f, const struct pln_topo *topo)
 				return r;
 			fprintf(f, "%s\n\t{", comma);
 			comma = ",";
-			put_text(f, "gpu", a.label);
+			json_text(f, "gpu", a.label);
 			fputs(", ", f);
-			put_text(f, "device", b.label);
+			json_text(f, "device", b.label);
 			fprintf(f, ", \"relation\": \"%s\", \"distance\": %u, \"verdict\": \"%s\", ",
 				pln.relation(pair.relation), pair.distance,
 				pln.verdict(pair.verdict));
-			put_text(f, "reason", pair.reason);
+			json_text(f, "reason", pair.reason);
 			putc('}', f);
 		}
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -402,6 +403,94 @@ void test_async_lost(void)
 	mock.other_ctx = 0;
 	close(fd);
 	gpu_free(g);
+	free(data);
+}
+
+struct an_order {
+	CUfileHandle_t fh;
+	char *g;
+	off_t off;
+	size_t size;
+	ssize_t result;
+	CUfileOpError err;
+	_Atomic bool returned;
+};
+
+static void *order_it(void *arg)
+{
+	struct an_order *o = arg;
+
+	o->err = cuFileReadAsync(o->fh, o->g, &o->size, &o->off, &o->off, &o->result,
+				 stream_of(16)).err;
+	o->returned = true;
+	return NULL;
+}
+
+static void *write_1001(void *arg)
+{
+	struct a_read *a = arg;
+
+	a->result = cuFileWrite(a->fh, a->g, 1001, 1, 0);
+	return NULL;
+}
+
+/*
+ * A copy without a stream of its own waits for the program's work.  Who puts a transfer
+ * into a stream meanwhile does not wait for that.
+ */
+void test_async_beside(void)
+{
+	enum { EVENTS, NO_EVENTS, NOT_PINNED, LACKS };
+	char *data = malloc(SIZE), *g, *copied;
+	pthread_t copies, orders;
+	struct an_order o;
+	struct a_read a;
+	int fd, turn;
+
+	noise(data, SIZE);
+	for (turn = 0; turn < 2 * LACKS; turn++) {
+		fresh(NULL);
+		fd = make(path, 0, data, SIZE);
+		g = gpu(SIZE);
+		copied = gpu(SIZE);
+		memcpy(mem(copied), data + 1, 1001);
+		o = (struct an_order){ .fh = reg(fd), .g = g, .size = SIZE };
+		a = (struct a_read){ .fh = o.fh, .g = copied };
+		mock.no_streams = true;
+		mock.no_events = turn / 2 == NO_EVENTS;
+		mock.no_pinning = turn / 2 == NOT_PINNED;
+		mock.hold_default = true;
+		pthread_create(&copies, NULL, turn % 2 ? write_1001 : read_1001, &a);
+		AWAIT(mock.in_default == 1);
+		pthread_create(&orders, NULL, order_it, &o);
+		AWAIT(o.returned);
+		pthread_join(orders, NULL);
+		if (turn / 2 == EVENTS) {
+			is(o.err, 0, "a read in a stream, while another's copy waits");
+			mock_settle();
+			is(o.result, SIZE, "it does not wait for that");
+			check(!memcmp(mem(g), data, SIZE), "and has the right data");
+		} else {
+			is(o.err, CU_FILE_NOMEM_ERROR,
+			   "which would wait for it if it were taken");
+		}
+		is(mock.in_default, 1, "the copy still waits");
+		mock.hold_default = false;
+		pthread_join(copies, NULL);
+		is(a.result, 1001, "and comes to an end");
+		check(!memcmp(mem(copied), data + 1, 1001) &&
+		      pread(fd, mem(g), 1001, 1) == 1001 && !memcmp(mem(g), data + 1, 1001),
+		      "with the right data");
+		o = (struct an_order){ .fh = o.fh, .g = g, .size = SIZE };
+		order_it(&o);
+		is(o.err, 0, "the next read in the stream");
+		mock_settle();
+		is(o.result, SIZE, "goes well");
+		cuFileHandleDeregister(o.fh);
+		close(fd);
+		gpu_free(g);
+		gpu_free(copied);
+	}
 	free(data);
 }
 

@@ -1444,3 +1444,33 @@ void test_cache_registering(void)
 		gpu_free(p[i].g);
 	close(fd);
 }
+
+/* The number of a descriptor with a lease leads to the program's own, with a lease of its own. */
+void test_cache_number(void)
+{
+	char *g = gpu(SIZE);
+	CUfileHandle_t fh;
+	int fd, own, i;
+
+	close(a_file(O_RDONLY, SIZE));
+	fd = open(path, O_RDONLY);
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	cuFileRead(fh, g, MIB(5), 0, 0);
+	is((long long)stats_of(NULL).leases, 1, "a lease");
+	for (i = 3; i < 1024 && fcntl(i, F_GETLEASE) != F_RDLCK; i++)
+		continue;
+	own = open(path, O_RDONLY);
+	if (fcntl(own, F_SETLEASE, F_RDLCK) || dup2(own, i) != i)
+		abort();
+	AWAIT(!stats_of(NULL).leases);
+	is(fcntl(own, F_GETLEASE), F_RDLCK, "that of the program is none of the library's");
+	is(cuFileRead(fh, g, MIB(5), 0, 0), MIB(5), "the file is read");
+	cuFileHandleDeregister(fh);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	is(fcntl(own, F_GETLEASE), F_RDLCK, "and it stays when the library is closed");
+	close(own);
+	close(fd);
+	gpu_free(g);
+}

@@ -871,8 +871,7 @@ void test_told_strict(void)
 	gpu_free(more);
 }
 
-/* The reason of a refused read, when @before was said before and @now with it */
-static const char *refused(int fd, const char *before, const char *now)
+const char *refused(int fd, const char *before, const char *now)
 {
 	static struct pln_file_stats s;
 	char kmsg[300], *g = gpu(8192);

@@ -4,13 +4,17 @@
  * lock that each call takes, one after the other.  The child has no such thread, so
  * nobody will ever release what it finds locked.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -176,6 +180,12 @@ static void stats(void)
 	stats_of(NULL);
 }
 
+/* A function of a stream that CUDA calls when the library is closed */
+static void late_function(void)
+{
+	mock_lost();
+}
+
 static const struct call {
 	const char *name;
 	void (*make)(void);
@@ -251,6 +261,9 @@ static int in_child(void)
 	mock.p2p_errno = 0;
 	buffers();
 	handles();
+	if (cuFileStreamRegister((CUstream)(uintptr_t)16, 0).err ||
+	    cuFileStreamDeregister((CUstream)(uintptr_t)16).err)
+		return 5;
 	cuFileHandleDeregister(it.fh);
 	return cuFileDriverClose().err ? 4 : 0;
 }
@@ -313,8 +326,96 @@ static bool each_beside(const struct call *c)
 	return !bad && n > 1;
 }
 
+/* ---- each instruction of the close ---- */
+
+#ifdef __x86_64__
+#define TRACED	0x100		/* of the flags: a signal after each instruction */
+
+static struct {
+	uintptr_t from, size;	/* of the function */
+	_Atomic bool on;
+	unsigned int open, closed, open_again; /* children of a process that was so */
+} steps;
+
+static void step(int sig, siginfo_t *info, void *at)
+{
+	greg_t *reg = ((ucontext_t *)at)->uc_mcontext.gregs;
+	int status;
+	pid_t pid;
+
+	(void)sig;
+	(void)info;
+	reg[REG_EFL] &= ~(greg_t)TRACED;
+	if (!steps.on)
+		return;
+	reg[REG_EFL] |= TRACED;
+	if ((uintptr_t)reg[REG_RIP] - steps.from >= steps.size)
+		return;
+	pid = fork();
+	if (!pid) {
+		alarm(5);
+		_exit(cuFileDriverOpen().err == 5001 ? 51 : 0);
+	}
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		steps.closed++;
+	else if (steps.closed)
+		steps.open_again++;
+	else
+		steps.open++;
+}
+
+/* A child finds the library open, or being closed, until it is closed, and then for good. */
+static bool each_step(void)
+{
+	struct sigaction how = { .sa_sigaction = step, .sa_flags = SA_SIGINFO }, was;
+	void *f = dlsym(RTLD_DEFAULT, "cuFileDriverClose_v2");
+	CUfileError_t (*close_it)(void);
+	const ElfW(Sym) *sym;
+	Dl_info info;
+
+	fresh(NULL);
+	if (!f || !dladdr1(f, &info, (void **)&sym, RTLD_DL_SYMENT))
+		return false;
+	*(void **)&close_it = f;
+	steps.from = (uintptr_t)f;
+	steps.size = sym->st_size;
+	sigaction(SIGTRAP, &how, &was);
+	steps.on = true;
+	raise(SIGTRAP);
+	close_it();
+	steps.on = false;
+	sigaction(SIGTRAP, &was, NULL);
+	printf("# children of each instruction: %u of an open library, %u of a closed one, %u wrong\n",
+	       steps.open, steps.closed, steps.open_again);
+	fflush(stdout);
+	return steps.open > 1 && steps.closed > 1 && !steps.open_again && !cuFileUseCount();
+}
+#else
+static bool each_step(void)
+{
+	return true;
+}
+#endif
+
+/* What such a function is for is gone with its context, and then with the library. */
+static void lose_function(void)
+{
+	fresh(NULL);
+	it.fh = reg(it.fd);
+	mock.lose_calls = true;
+	mock.other_ctx = 1;
+	stream();
+	mock.other_ctx = 2;
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	mock.other_ctx = 0;
+	mock.lose_calls = false;
+}
+
 static bool all_beside(void)
 {
+	static const struct call late = { "a function of a stream", late_function, CLOSED };
 	char *data = malloc(MIB(8));
 	unsigned int i;
 	bool good = true;
@@ -331,6 +432,9 @@ static bool all_beside(void)
 		cuFileDriverClose();
 	for (i = 0; calls[i].state == CLOSED; i++)
 		good &= each_beside(&calls[i]);
+	lose_function();
+	good &= each_beside(&late);
+	good &= each_step();
 	free(data);
 	return good;
 }

@@ -695,7 +695,7 @@ static void statistics(struct caller *c)
 	int *level = malloc(sizeof(*level));
 
 	free(p);
-	switch (dice(c, 8)) {
+	switch (dice(c, 9)) {
 	case 0:
 		SAID(cuFileSetStatsLevel((int)dice(c, 6) - 1),
 		     CU_FILE_INVALID_VALUE);
@@ -735,6 +735,20 @@ static void statistics(struct caller *c)
 			     CU_FILE_DRIVER_NOT_INITIALIZED);
 		free(p);
 		break;
+	case 7: {
+		size_t size = dice(c, 4096);
+		char *text = malloc(size + 1);
+		int r;
+
+		text[size] = 0x5a;
+		doing = "pln_file_stats_json";
+		r = pln_file_stats_json(dice(c, 3) ? handle(c) : NULL, null ? NULL : text, size);
+		CHECK(r > 0 || r == -EINVAL || r == -EBADF);
+		CHECK(text[size] == 0x5a);
+		CHECK(r <= 0 || null || !size || memchr(text, 0, size));
+		free(text);
+		break;
+	}
 	default: {
 		static const uint32_t rooms[] = { 0, 4, 64,
 			sizeof(struct pln_file_stats) - 8,

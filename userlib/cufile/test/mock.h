@@ -48,12 +48,14 @@ struct mock {
 	_Atomic unsigned int slow_ms;	/* file IO takes so long */
 	_Atomic bool hold_io;	/* file IO waits */
 	bool no_streams;
+	bool no_events;
 	int capture;		/* CUstreamCaptureStatus of all streams */
 	_Atomic int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
 	const char *kernel_line; /* what the kernel says when p2p fails */
 	uint64_t dev;		/* device of all files, 0 what it is */
 	uint32_t dio_align;	/* blocks of direct IO, 0 what they are */
 	bool no_again;		/* no file can be opened once more */
+	const char *locks;	/* what /proc/locks has, NULL: what it is */
 	bool block;		/* who asks about a file is told of a block device */
 	int gpu;		/* number of the GPU that all memory is of */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
@@ -76,6 +78,7 @@ struct mock {
 	_Atomic bool hold_file;	/* who maps a file waits */
 	_Atomic bool hold_copy;	/* who puts a copy to the GPU into a stream waits */
 	_Atomic bool hold_wait;	/* who waits for copies goes on waiting */
+	_Atomic bool hold_default; /* the default stream waits, as for the program's work in others */
 	_Atomic bool hold_register; /* who registers memory read-only waits */
 	_Atomic bool hold_pop;	/* the first who takes a context away waits */
 	_Atomic bool hold_lock;	/* who has lock_turns for its lock waits with it */
@@ -90,6 +93,7 @@ struct mock {
 	int register_errno, module_errno; /* of registering, of IO */
 	unsigned int register_reason, module_reason;
 	_Atomic int module_count; /* such IOs, 0: all */
+	bool module_waits;	/* it does no IO of an io_uring */
 	uint64_t module_max;	/* bytes registered at most, 0: no limit */
 	/* NVIDIA's driver: its version, NULL: there is none */
 	const char *nvidia;
@@ -135,6 +139,7 @@ struct mock {
 	_Atomic int in_file;	/* waiting to map a file */
 	_Atomic int in_copy;	/* waiting to copy */
 	_Atomic int in_wait;	/* waiting for copies */
+	_Atomic int in_default;	/* waiting for it */
 	_Atomic int in_register; /* waiting to register */
 	_Atomic int in_pop;	/* waiting, or past it, since hold_pop */
 	_Atomic uint64_t lease_asked; /* questions whether a lease is held */
@@ -151,6 +156,7 @@ struct mock {
 	_Atomic uint64_t reads;	/* calls that move a file's bytes by host memory */
 	_Atomic uint64_t registered; /* bytes, by the module */
 	_Atomic uint64_t registrations, module_calls, module_bytes;
+	_Atomic uint64_t module_queued; /* IOs of an io_uring */
 	_Atomic uint64_t nv_calls, nv_lendings;
 	_Atomic int nv_opened;	/* devices, since mock_reset() */
 	_Atomic int nv_open, nv_memory, nv_lent; /* descriptors, handles, ranges */

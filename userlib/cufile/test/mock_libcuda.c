@@ -139,6 +139,7 @@ void mock_reset(void)
 	mock.in_unmap = 0;
 	mock.in_pop = 0;
 	mock.registrations = mock.module_calls = mock.module_bytes = 0;
+	mock.module_queued = 0;
 	mock.nv_calls = mock.nv_lendings = 0;
 	mock.nv_opened = 0;
 }
@@ -1227,8 +1228,12 @@ struct stream {
 struct event {
 	struct stream *stream;
 	uint64_t number;
+	uint64_t calls;		/* of the default stream: functions of before */
 	bool blocking;
 };
+
+/* Of the default stream, by each thread */
+static __thread struct stream by_default;
 
 static void perform(struct stream *s, uint64_t upto)
 {
@@ -1250,7 +1255,7 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	char *g = mock_memory(dev), *last = n ? mock_memory(dev + n - 1) : g;
 	struct op *op;
 
-	if (!current || (s && s->ctx != context()))
+	if (!current || (s != &by_default && s->ctx != context()))
 		return INVALID_CONTEXT;
 	if (mock.copy_error) {
 		if (mock.copy_after <= 0)
@@ -1273,10 +1278,6 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 		host = as_registered(host);
 	else if (to_gpu)
 		mock.unpinned++;
-	if (!s) {
-		memcpy(to_gpu ? (void *)g : host, to_gpu ? host : (void *)g, n);
-		return 0;
-	}
 	if (s->ops == 64)
 		perform(s, UINT64_MAX);
 	op = &s->op[s->ops++];
@@ -1294,18 +1295,36 @@ static int host_copy(struct stream *s, unsigned long long dev, void *host,
 	return put_off(s, dev, host, n, to_gpu);
 }
 
+/* The default stream has come to what was put into it. */
+static void default_waits(void)
+{
+	mock.in_default++;
+	while (mock.hold_default)
+		usleep(100);
+	mock.in_default--;
+}
+
+static int copy_and_wait(unsigned long long dev, void *host, size_t n, bool to_gpu)
+{
+	int r;
+
+	mock_settle();
+	default_waits();
+	r = host_copy(&by_default, dev, host, n, to_gpu);
+	perform(&by_default, UINT64_MAX);
+	return r;
+}
+
 int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n);
 int cuMemcpyHtoD_v2(unsigned long long d, const void *h, size_t n)
 {
-	mock_settle();
-	return host_copy(NULL, d, (void *)h, n, true);
+	return copy_and_wait(d, (void *)h, n, true);
 }
 
 int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n);
 int cuMemcpyDtoH_v2(void *h, unsigned long long d, size_t n)
 {
-	mock_settle();
-	return host_copy(NULL, d, h, n, false);
+	return copy_and_wait(d, h, n, false);
 }
 
 int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
@@ -1317,13 +1336,13 @@ int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
 	while (mock.hold_copy)
 		usleep(100);
 	mock.in_copy--;
-	return host_copy(s, d, (void *)h, n, true);
+	return host_copy(s ? s : &by_default, d, (void *)h, n, true);
 }
 
 int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s);
 int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s)
 {
-	return host_copy(s, d, h, n, false);
+	return host_copy(s ? s : &by_default, d, h, n, false);
 }
 
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t n,
@@ -1367,6 +1386,7 @@ static struct call {
 	void *stream;
 } *calls;
 static unsigned int calling;
+static uint64_t launched, returned;
 static void *called_in;		/* the stream of the one that is called now */
 static bool have_caller;
 static __thread bool is_caller;
@@ -1391,6 +1411,7 @@ static void *call_all(void *unused)
 		free(c);
 		pthread_mutex_lock(&lock);
 		calling--;
+		returned++;
 		called_in = NULL;
 		pthread_cond_broadcast(&calls_change);
 		pthread_mutex_unlock(&lock);
@@ -1496,6 +1517,7 @@ int cuLaunchHostFunc(void *s, void (*fn)(void *), void *arg)
 		continue;
 	*p = c;
 	calling++;
+	launched++;
 	if (!have_caller)
 		have_caller = !pthread_create(&caller, NULL, call_all, NULL);
 	pthread_cond_broadcast(&calls_change);
@@ -1524,6 +1546,8 @@ int cuDeviceGetUuid_v2(char *id, int dev)
 int cuEventCreate(void **e, unsigned int flags);
 int cuEventCreate(void **e, unsigned int flags)
 {
+	if (mock.no_events)
+		return OUT_OF_MEMORY;
 	*e = calloc(1, sizeof(struct event));
 	if (*e)
 		((struct event *)*e)->blocking = flags & 1;
@@ -1540,8 +1564,13 @@ int cuEventDestroy_v2(void *e)
 int cuEventRecord(void *e, void *s);
 int cuEventRecord(void *e, void *s)
 {
-	((struct event *)e)->stream = s;
-	((struct event *)e)->number = ((struct stream *)s)->number;
+	struct event *ev = e;
+
+	ev->stream = s ? s : &by_default;
+	ev->number = ev->stream->number;
+	pthread_mutex_lock(&lock);
+	ev->calls = s ? 0 : launched;
+	pthread_mutex_unlock(&lock);
 	return 0;
 }
 
@@ -1549,8 +1578,15 @@ int cuEventSynchronize(void *e);
 int cuEventSynchronize(void *e)
 {
 	struct event *ev = e;
-	int r = await_copies(ev->blocking);
+	int r;
 
+	pthread_mutex_lock(&lock);
+	while (returned < ev->calls)
+		pthread_cond_wait(&calls_change, &lock);
+	pthread_mutex_unlock(&lock);
+	if (ev->stream == &by_default)
+		default_waits();
+	r = await_copies(ev->blocking);
 	if (!r && ev->stream)
 		perform(ev->stream, ev->number);
 	return r;

@@ -8,9 +8,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <linux/io_uring.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/peerlane.h>
@@ -57,6 +61,15 @@ int open(const char *path, int flags, ...)
 		return -1;
 	}
 	return real_open("/dev/null", flags, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	static void *_Atomic at;
+	FILE *(*real_fopen)(const char *, const char *);
+
+	*(void **)&real_fopen = mock_real(&at, "fopen");
+	return real_fopen(mock.locks && !strcmp(path, "/proc/locks") ? mock.locks : path, mode);
 }
 
 /* What the C library's checks call where the flags are known at run time only */
@@ -119,7 +132,6 @@ static char *target(struct pln_io *io)
 	const struct memory *m = &memory[io->handle < MAX ? io->handle : 0];
 	int err = 0;
 
-	mock.module_calls++;
 	if (!m->size)
 		err = ENOENT;
 	else if (io->offset > m->size || io->size > m->size - io->offset)
@@ -154,6 +166,7 @@ static int move(struct pln_io *io)
 	*(void **)&get = mock_real(&at[0], "pread");
 	*(void **)&put = mock_real(&at[1], "pwrite");
 	pthread_mutex_lock(&lock);
+	mock.module_calls++;
 	p = target(io);
 	pthread_mutex_unlock(&lock);
 	if (!p)
@@ -168,6 +181,145 @@ static int move(struct pln_io *io)
 	mock.module_bytes += (uint64_t)r;
 	return 0;
 }
+
+/* ---- its IO in an io_uring: the latest ring of the process, mapped once more ---- */
+
+static struct {
+	struct io_uring_params p;
+	struct io_uring_sqe *sqe;
+	char *rings;
+	size_t rings_size;
+	struct {
+		uint64_t user_data;
+		int err;
+	} failed[MAX];			/* and not told yet */
+} ring;
+
+static void ring_made(int fd, const struct io_uring_params *p)
+{
+	if (ring.sqe) {
+		munmap(ring.sqe, ring.p.sq_entries * sizeof(*ring.sqe));
+		munmap(ring.rings, ring.rings_size);
+	}
+	ring.p = *p;
+	ring.rings_size = p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe);
+	ring.sqe = mmap(NULL, p->sq_entries * sizeof(*ring.sqe), PROT_READ | PROT_WRITE,
+			MAP_SHARED, fd, IORING_OFF_SQES);
+	ring.rings = mmap(NULL, ring.rings_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			  IORING_OFF_SQ_RING);
+	if (ring.sqe == MAP_FAILED || ring.rings == MAP_FAILED)
+		abort();
+}
+
+/* What the module is asked for the kernel does with the memory where the mock has it. */
+static void ring_entered(void)
+{
+	struct io_uring_sqe *e;
+	struct pln_io io;
+	unsigned int i;
+	char *p;
+
+	pthread_mutex_lock(&lock);
+	for (e = ring.sqe; e && e < ring.sqe + ring.p.sq_entries; e++) {
+		if (e->opcode != IORING_OP_URING_CMD || e->cmd_op != PLN_IOC_IO)
+			continue;
+		io = *(const struct pln_io *)(uintptr_t)e->addr3;
+		mock.module_queued++;
+		p = target(&io);
+		for (i = 0; !p && i < MAX; i++)
+			if (!ring.failed[i].err) {
+				ring.failed[i].user_data = e->user_data;
+				ring.failed[i].err = errno;
+				break;
+			}
+		if (mock.short_io && io.size > mock.short_io)
+			io.size = mock.short_io;
+		mock.module_bytes += p ? io.size : 0;
+		*e = (struct io_uring_sqe){
+			.opcode = !p ? IORING_OP_NOP : io.op == PLN_IO_WRITE ?
+				  IORING_OP_WRITE : IORING_OP_READ,
+			.fd = p ? io.fd : 0, .addr = (uintptr_t)p,
+			.len = p ? (uint32_t)io.size : 0,
+			.off = p ? io.file_offset : 0, .user_data = e->user_data,
+		};
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void ring_left(void)
+{
+	const unsigned int *tail = (unsigned int *)(ring.rings + ring.p.cq_off.tail);
+	unsigned int i, at = *(unsigned int *)(ring.rings + ring.p.cq_off.head);
+	struct io_uring_cqe *c;
+
+	for (; at != __atomic_load_n(tail, __ATOMIC_ACQUIRE); at++) {
+		c = (struct io_uring_cqe *)(ring.rings + ring.p.cq_off.cqes) +
+		    (at & (ring.p.cq_entries - 1));
+		for (i = 0; i < MAX; i++)
+			if (ring.failed[i].err && ring.failed[i].user_data == c->user_data) {
+				c->res = -ring.failed[i].err;
+				ring.failed[i].err = 0;
+			}
+	}
+}
+
+/* Not by the C library's: a sanitizer's malloc() asks for the time, and cannot be asked for a symbol then. */
+static long raw(long nr, long a, long b, long c, long d, long e, long f)
+{
+#if defined(__x86_64__)
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+
+	__asm__ volatile("syscall" : "+a"(nr)
+			 : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return nr;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = nr;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc #0" : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+#else
+#error "system calls of this processor"
+#endif
+}
+
+long syscall(long nr, ...)
+{
+	long a, b, c, d, e, f, r;
+	va_list ap;
+
+	va_start(ap, nr);
+	a = va_arg(ap, long);
+	b = va_arg(ap, long);
+	c = va_arg(ap, long);
+	d = va_arg(ap, long);
+	e = va_arg(ap, long);
+	f = va_arg(ap, long);
+	va_end(ap);
+	if (nr == __NR_io_uring_enter)
+		ring_entered();
+	r = raw(nr, a, b, c, d, e, f);
+	if (nr == __NR_io_uring_setup && r >= 0)
+		ring_made((int)r, (const struct io_uring_params *)b);
+	if (nr == __NR_io_uring_enter && ring.rings)
+		ring_left();
+	if (r >= 0 || r < -4095)
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
+
 
 int ioctl(int fd, unsigned long cmd, ...)
 {
@@ -192,6 +344,8 @@ int ioctl(int fd, unsigned long cmd, ...)
 	case PLN_IOC_QUERY:
 		((struct pln_query *)arg)->abi_version = mock.module;
 		((struct pln_query *)arg)->page_size = PAGE;
+		if (!mock.module_waits)
+			((struct pln_query *)arg)->features = PLN_FEAT_URING_CMD;
 		r = 0;
 		break;
 	case PLN_IOC_REGISTER:

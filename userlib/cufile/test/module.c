@@ -2,6 +2,7 @@
 /* Of the unit test: the kernel path, with a mock of /dev/peerlane. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -390,5 +391,198 @@ void test_module_after_late(void)
 	gpu_free(g);
 	gpu_free(g + n);
 	close(fd);
+	free(data);
+}
+
+#define N	8
+#define SIZE	KIB(64)
+
+/* One batch: entry i is for the i-th piece of the file, at @at[i]; those that end well. */
+static unsigned int batch(CUfileHandle_t fh, CUfileOpcode_t op, char *const *at)
+{
+	CUfileIOParams_t p[N];
+	CUfileIOEvents_t e[N];
+	CUfileBatchHandle_t b;
+	unsigned int i, n = N, good = 0;
+
+	for (i = 0; i < N; i++)
+		p[i] = (CUfileIOParams_t){
+			.mode = CUFILE_BATCH, .fh = fh, .opcode = op,
+			.u.batch = { at[i], (off_t)(i * SIZE), 0, SIZE },
+		};
+	if (cuFileBatchIOSetUp(&b, N).err || cuFileBatchIOSubmit(b, N, p, 0).err ||
+	    cuFileBatchIOGetStatus(b, N, &n, e, NULL).err)
+		return 0;
+	for (i = 0; i < n; i++)
+		good += e[i].status == CUFILE_COMPLETE && e[i].ret == SIZE;
+	cuFileBatchIODestroy(b);
+	return good;
+}
+
+/* What the module has been asked since: by the ring, and by threads */
+static void asked(uint64_t queued, uint64_t calls, const char *what)
+{
+	is((long long)mock.module_queued, (long long)queued, what);
+	is((long long)mock.module_calls, (long long)calls, "calls of threads for it");
+	mock.module_queued = mock.module_calls = 0;
+}
+
+/* Batches and streams, with no thread for each */
+void test_module_ring(void)
+{
+	char *data = malloc(N * SIZE), *got = malloc(N * SIZE), *g = gpu(N * SIZE);
+	char *h = gpu(N * SIZE), *at[N];
+	size_t size = SIZE;
+	CUfileHandle_t fh;
+	off_t zero = 0;
+	ssize_t r = -9;
+	unsigned int i;
+	int fd, fd2;
+
+	noise(data, N * SIZE);
+	fd = make(path, 0, data, N * SIZE);
+	for (i = 0; i < N; i++)
+		at[i] = g + i * SIZE;
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	is(batch(fh, CUFILE_READ, at), N, "a batch before the module is known to work");
+	check(mock.module_calls > 0 && mock.module_queued < N, "threads find that out");
+	mock.module_calls = mock.module_queued = 0;
+	memset(mem(g), 0, N * SIZE);
+	is(batch(fh, CUFILE_READ, at), N, "a batch of reads");
+	asked(N, 0, "all of them in the ring");
+	check(!memcmp(mem(g), data, N * SIZE), "with the right data");
+	all_by(fh, PLN_PATH_KERNEL, 2 * N * SIZE, "all counted as the module's");
+	noise(mem(g), N * SIZE);
+	is(batch(fh, CUFILE_WRITE, at), N, "a batch of writes");
+	asked(N, 0, "all of them in the ring");
+	check(pread(fd, got, N * SIZE, 0) == N * SIZE && !memcmp(got, mem(g), N * SIZE),
+	      "are in the file");
+	memset(mem(g), 0, SIZE);
+	is(cuFileReadAsync(fh, g, &size, &zero, &zero, &r, (CUstream)(uintptr_t)16).err, 0,
+	   "a read in a stream");
+	mock_settle();
+	is(r, SIZE, "has its bytes");
+	asked(1, 0, "by the ring");
+	check(!memcmp(mem(g), got, SIZE), "the right ones");
+	all_by(fh, PLN_PATH_KERNEL, (3 * N + 1) * SIZE, "all counted as the module's");
+
+	/* a registration that ended, fewer bytes, an error */
+	mock.registrations = 0;
+	mock.module_errno = EIDRM;
+	mock.module_count = 1;
+	memset(mem(g), 0, N * SIZE);
+	is(batch(fh, CUFILE_READ, at), N, "a registration that ended");
+	asked(N, 1, "all of them in the ring at first");
+	check(!memcmp(mem(g), got, N * SIZE), "the data is right");
+	cuFileHandleDeregister(fh);
+	fh = reg(fd);
+	mock.short_io = 4096;
+	memset(mem(g), 0, N * SIZE);
+	is(batch(fh, CUFILE_READ, at), N, "a page at a time");
+	asked(N, N * (SIZE / 4096 - 1), "threads do the rest");
+	check(!memcmp(mem(g), got, N * SIZE), "the data is right");
+	all_by(fh, PLN_PATH_KERNEL, N * SIZE, "each byte counts once");
+	mock.short_io = 0;
+	mock.module_errno = ENOSPC;
+	mock.module_count = 1;
+	is(batch(fh, CUFILE_WRITE, at), N - 1, "an error that is no refusal");
+	asked(N, 0, "nobody tries again");
+	check(strstr(stats_of(fh).reason, "ENOSPC"), "why: %s", stats_of(fh).reason);
+
+	/* a file that it refuses, and a module that does no such IO */
+	fd2 = make(other, 0, data, N * SIZE);
+	fh = reg(fd2);
+	mock.module_errno = EOPNOTSUPP;
+	mock.module_reason = PLN_REASON_NO_DIRECT;
+	is(batch(fh, CUFILE_READ, at), N, "a file that it refuses");
+	all_by(fh, PLN_PATH_BOUNCE, N * SIZE, "is staged");
+	mock.module_calls = mock.module_queued = 0;
+	is(batch(fh, CUFILE_READ, at), N, "again");
+	asked(0, 0, "nothing of it in the ring");
+	close(fd2);
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	cuFileDriverClose();
+	mock.module_waits = true;
+	cuFileDriverOpen();
+	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "a module of older kernels");
+	is(batch(fh, CUFILE_READ, at), N, "a batch");
+	asked(0, N + 1, "nothing of it in the ring");
+	all_by(fh, PLN_PATH_KERNEL, (N + 1) * SIZE, "all of it by the module");
+
+	/* half of the memory can be mapped */
+	with_module(NULL, PLN_ABI_VERSION);
+	fh = reg(fd);
+	is(cuFileRead(fh, h, SIZE, 0, 0), SIZE, "memory that can be mapped");
+	mock.handle_error = 801;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and that cannot");
+	mock.module_calls = 0;
+	for (i = 0; i < N; i += 2)
+		at[i] = h + i * SIZE;
+	memset(mem(g), 0, N * SIZE);
+	memset(mem(h), 0, N * SIZE);
+	i = (unsigned int)mock.p2p_calls;
+	is(batch(fh, CUFILE_READ, at), N, "a batch for both");
+	asked(N / 2, 0, "half of it is the module's");
+	is((long long)mock.p2p_calls, i, "the other half is in the ring, too");
+	for (i = 0, r = 0; i < N; i++)
+		r += !memcmp(mem(at[i]), got + i * SIZE, SIZE);
+	is(r, N, "the data is right");
+	all_by(fh, PLN_PATH_P2P, (N / 2 + 1) * SIZE, "half by p2p");
+	all_by(fh, PLN_PATH_KERNEL, (N / 2 + 1) * SIZE, "and half by the module");
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	is((long long)mock.registered, 0, "closed, nothing is registered");
+	gpu_free(g);
+	gpu_free(h);
+	close(fd);
+	free(data);
+	free(got);
+}
+
+/* The program's descriptor of a device has the number that the library's had */
+void test_module_reopened(void)
+{
+	char *data = malloc(SIZE), *g = gpu(SIZE), link[64], target[64];
+	int fd, i, n, own[8], taken = 0;
+	CUfileHandle_t fh;
+
+	noise(data, SIZE);
+	fd = make(path, 0, data, SIZE);
+	fresh(NULL);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	mock.module = PLN_ABI_VERSION;
+	setenv("PEERLANE_NVIDIA_UVM", "1", 1);
+	cuFileDriverOpen();
+	mock.nvidia = "580.95.05";
+	mock.kernel = "6.14.11-generic";
+	mock.vmm = true;
+	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "with the devices of all drivers");
+	for (i = 3, n = 0; i < 1024; i++) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", i);
+		memset(target, 0, sizeof(target));
+		if (readlink(link, target, sizeof(target) - 1) < 0 ||
+		    (strcmp(target, "/dev/null") && strncmp(target, "/memfd:mock-nvidia", 18)))
+			continue;
+		n = open(link, O_RDWR);
+		if (dup2(n, i) != i)
+			abort();
+		close(n);
+		if (taken < 8)
+			own[taken++] = i;
+	}
+	check(taken >= 3, "the program has opened %d of them anew", taken);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	for (i = 0, n = 0; i < taken; i++)
+		n += fcntl(own[i], F_GETFD) >= 0 && !close(own[i]);
+	is(n, taken, "which are not closed with the library");
+	unsetenv("PEERLANE_NVIDIA_UVM");
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
 	free(data);
 }

@@ -346,6 +346,52 @@ static void test_locks(void)
 	is(open_fds(), fds, "nothing is left open");
 }
 
+/* Are descriptors kept of the file when /proc/locks says that we have a lock on this one? */
+static bool kept_for(const char *locks, pid_t child, unsigned int dev, unsigned long ino)
+{
+	unsigned int fds = open_fds();
+	FILE *f = fopen(locks, "w");
+	int fd = open(path, O_RDWR);
+
+	fprintf(f, "1: POSIX  ADVISORY  READ %d %02x:%02x:%lu 0 EOF\n", (int)child,
+		dev >> 8, dev & 0xff, ino);
+	fprintf(f, "2: POSIX  ADVISORY  READ %d %02x:%02x:%lu 0 EOF\n", (int)getpid(),
+		dev >> 8, dev & 0xff, ino);
+	fclose(f);
+	mock.locks = locks;
+	is(reg_error(fd), 0, "it is registered");
+	close(fd);
+	mock.locks = NULL;
+	return open_fds() > fds;
+}
+
+/* The file that  has locked, and another one whose inode has the same number */
+static void other_inode(pid_t child)
+{
+	unsigned int major, minor, fds = open_fds();
+	char line[256], locks[300];
+	unsigned long ino = 0;
+	int pid = 0, fd;
+	FILE *f = fopen("/proc/locks", "r");
+
+	while (pid != child && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*d: POSIX ADVISORY READ %d %x:%x:%lu", &pid, &major,
+			   &minor, &ino) != 4)
+			pid = 0;
+	fclose(f);
+	if (!check(pid == child, "the kernel tells of the other process"))
+		return;
+	snprintf(locks, sizeof(locks), "%s.locks", path);
+	check(!kept_for(locks, child, (major << 8 | minor) ^ 0x101, ino),
+	      "a lock of our own on another file system is none on it");
+	check(kept_for(locks, child, major << 8 | minor, ino), "one on it is");
+	unlink(locks);
+	fd = open(path, O_RDWR);
+	is(reg_error(fd), 0, "without it");
+	close(fd);
+	is(open_fds(), fds, "none are kept");
+}
+
 /* A lock of somebody else's is no reason to keep descriptors */
 static void test_foreign_lock(void)
 {
@@ -390,6 +436,7 @@ static void test_foreign_lock(void)
 	is(reg_error(fd), 0, "without it");
 	close(fd);
 	is(open_fds(), fds, "none are kept");
+	other_inode(child);
 	close(end[1]);
 	close(end[0]);
 	close(ready[0]);
@@ -1389,6 +1436,7 @@ static void test_fork(void)
 		struct pln_file_stats stats = { .size = sizeof(stats) };
 		bool good = pln_file_stats(fh, &stats) == -ECHILD &&
 			    pln_file_stats(NULL, &stats) == -ECHILD &&
+			    pln_file_stats_json(NULL, NULL, 0) == -ECHILD &&
 			    cuFileRead(fh, g, 4, 0, 0) == -5001 &&
 			    cuFileRead(fh, &c, 1, 0, 0) == -5001 &&
 			    cuFileDriverOpen().err == 5001 &&
@@ -1699,9 +1747,11 @@ static void together(void)
 	test_async_ring();
 	test_async_close();
 	test_async_scarce();
+	test_async_beside();
 	test_async_first();
 	test_async_lost();
 	test_results();
+	test_stats_json();
 	test_counts();
 	test_windows();
 	test_map_apart();
@@ -1710,6 +1760,8 @@ static void together(void)
 	test_module_quota();
 	test_module_no_pages();
 	test_module_after_late();
+	test_module_ring();
+	test_module_reopened();
 	test_nvidia();
 	test_nvidia_refused();
 	test_nvidia_reasons();
@@ -1721,6 +1773,7 @@ static void together(void)
 	test_nvidia_fork();
 	test_cache();
 	test_cache_lease();
+	test_cache_number();
 	test_cache_writers();
 	test_cache_budget();
 	test_cache_scan();

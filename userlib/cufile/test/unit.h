@@ -74,6 +74,9 @@ bool is_locked(void);
 /* result.c */
 void test_results(void);
 
+/* stats_json.c */
+void test_stats_json(void);
+
 /* forks.c */
 void test_forks(void);
 
@@ -94,6 +97,8 @@ void test_module_refused(void);
 void test_module_quota(void);
 void test_module_no_pages(void);
 void test_module_after_late(void);
+void test_module_ring(void);
+void test_module_reopened(void);
 
 /* nvidia.c */
 void test_nvidia(void);
@@ -119,6 +124,7 @@ void test_kernel_words_once(void);
 /* cache.c */
 void test_cache(void);
 void test_cache_lease(void);
+void test_cache_number(void);
 void test_cache_writers(void);
 void test_cache_budget(void);
 void test_cache_scan(void);
@@ -155,6 +161,8 @@ void test_two_contexts(void);
 void test_turns(void);
 
 /* choice.c */
+/* The reason of a refused read, when the kernel has said @before, and @now with it */
+const char *refused(int fd, const char *before, const char *now);
 void test_unknown_keys(void);
 void test_environment(void);
 void test_environment_compat(void);
@@ -204,6 +212,7 @@ void test_async(void);
 void test_async_ring(void);
 void test_async_close(void);
 void test_async_scarce(void);
+void test_async_beside(void);
 void test_async_first(void);
 void test_async_lost(void);
 void test_settings_calls(void);

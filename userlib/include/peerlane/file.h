@@ -8,6 +8,7 @@
 #ifndef PEERLANE_FILE_H
 #define PEERLANE_FILE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -116,9 +117,46 @@ struct pln_file_stats {
  *
  * Since 0.1.
  *
- * See also: pln_file_next_result(), pln_path_name(), libcufile-peerlane(7), peerlane-io(1)
+ * See also: pln_file_stats_json(), pln_file_next_result(), pln_path_name(), libcufile-peerlane(7), peerlane-io(1)
  */
 int pln_file_stats(void *fh, struct pln_file_stats *stats);
+
+/**
+ * pln_file_stats_json - get all that is counted, as JSON
+ * @fh: a CUfileHandle_t, or NULL for the totals of this process
+ * @text: out: one JSON object, with a final 0; NULL if @size is 0
+ * @size: in: bytes of @text
+ *
+ * The object of a handle has what pln_file_stats() gives: last_path, paths (by name, those
+ * that have moved bytes), errors, fallbacks, last_errno, last_error, reason. That of the
+ * totals is the object of this process in the output of "peerlane stats --json": also
+ * windows, lanes and page_cache; level, that of cuFile's statistics; calls from level 1 on,
+ * sizes from level 2 on, gpus from level 3 on. In reason a character that is not printable
+ * ASCII is a question mark. Later versions may add keys.
+ *
+ * A program that must also run with NVIDIA's library, which does not have this
+ * function, looks it up with dlsym(3).
+ *
+ * Return: the length of the whole object without the final 0, or a negative errno. If the
+ * length is not less than @size, @text has only its beginning.
+ *
+ * -EINVAL: @text is NULL, and @size is not 0.
+ * -EBADF: @fh is no registered handle.
+ * -ECHILD: the library was open when this process was forked.
+ * -ENOMEM: no memory.
+ *
+ * Example:
+ *
+ *	char text[16384];
+ *
+ *	if (pln_file_stats_json(NULL, text, sizeof(text)) < (int)sizeof(text))
+ *		puts(text);
+ *
+ * Since 0.1.
+ *
+ * See also: pln_file_stats(), pln_path_name(), libcufile-peerlane(7), peerlane(1)
+ */
+int pln_file_stats_json(void *fh, char *text, size_t size);
 
 /**
  * struct pln_file_result - the result of one transfer

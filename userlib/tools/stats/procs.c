@@ -22,30 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../cufile/page.h"
+#include "../cufile/page_json.h"
 #include "procs.h"
 #include "tool.h"
 
 #define LINK	"/memfd:" STATS_NAME " (deleted)"
 
-static const char *const path_names[PLN_PATH_COUNT] = { STATS_PATH_NAMES };
-static const char *const flow_names[2] = { "read", "write" };
-static const char *const op_names[OPS] = {
-	[OP_FILE_REGISTER] = "file_register",
-	[OP_FILE_DEREGISTER] = "file_deregister",
-	[OP_BUF_REGISTER] = "buffer_register",
-	[OP_BUF_DEREGISTER] = "buffer_deregister",
-	[OP_BATCH_SUBMIT] = "batch_submit",
-	[OP_BATCH_COMPLETE] = "batch_complete",
-	[OP_BATCH_SETUP] = "batch_setup",
-	[OP_BATCH_CANCEL] = "batch_cancel",
-	[OP_BATCH_DESTROY] = "batch_destroy",
-	[OP_BATCH_ENQUEUED] = "batch_enqueued",
-	[OP_BATCH_PROCESSED] = "batch_processed",
-	[OP_BATCH_RING] = "batch_ring",
-	[OP_BATCH_POSIX_ENQUEUED] = "batch_thread_enqueued",
-	[OP_BATCH_POSIX_PROCESSED] = "batch_thread_processed",
-};
 
 struct process {
 	pid_t pid;
@@ -74,14 +56,6 @@ static bool memfd_dev(dev_t *dev)
 	if (fd >= 0)
 		close(fd);
 	return good;
-}
-
-/* Its control characters must not reach a terminal. */
-static void make_plain(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
 }
 
 static bool read_at(int dir, const char *name, char *buf, size_t size)
@@ -303,117 +277,6 @@ static void put(struct json_object *o, const char *key, uint64_t v)
 	json_object_object_add(o, key, json_object_new_uint64(v));
 }
 
-static struct json_object *new_in(struct json_object *o, const char *key)
-{
-	struct json_object *sub = json_object_new_object();
-
-	json_object_object_add(o, key, sub);
-	return sub;
-}
-
-static void put_paths(struct json_object *o, const struct tally *t)
-{
-	struct json_object *paths = new_in(o, "paths"), *path;
-	unsigned int i;
-
-	for (i = 1; i < PLN_PATH_COUNT; i++) {
-		if (!t->reads[i] && !t->writes[i])
-			continue;
-		path = new_in(paths, path_names[i]);
-		put(path, "reads", t->reads[i]);
-		put(path, "bytes_read", t->bytes_read[i]);
-		put(path, "writes", t->writes[i]);
-		put(path, "bytes_written", t->bytes_written[i]);
-	}
-	put(o, "errors", t->errors);
-	put(o, "fallbacks", t->fallbacks);
-	json_object_object_add(o, "reason", json_object_new_string(t->reason));
-}
-
-static void put_gauges(struct json_object *o, const struct gauges *g)
-{
-	struct json_object *w = new_in(o, "windows");
-
-	put(w, "mapped", g->windows);
-	put(w, "bytes", g->window_bytes);
-	put(w, "hits", g->window_hits);
-	put(w, "maps", g->window_maps);
-	put(w, "evictions", g->window_evictions);
-	put(w, "nospace", g->window_nospace);
-	put(o, "lanes", g->lanes);
-}
-
-static void put_calls(struct json_object *o, const struct counters *c)
-{
-	struct json_object *calls = new_in(o, "calls"), *one;
-	unsigned int i;
-
-	for (i = 0; i < 2; i++) {
-		one = new_in(calls, flow_names[i]);
-		put(one, "ok", c->flow[i].ok);
-		put(one, "failed", c->flow[i].err);
-		put(one, "bytes", c->flow[i].bytes);
-		put(one, "microseconds", c->flow[i].ns / 1000);
-	}
-	for (i = 0; i < OPS; i++) {
-		if (!c->ok[i] && !c->err[i])
-			continue;
-		one = new_in(calls, op_names[i]);
-		put(one, "ok", c->ok[i]);
-		put(one, "failed", c->err[i]);
-	}
-}
-
-/* Calls by size, named by what all of them are below */
-static void put_sizes(struct json_object *o, const struct counters *c)
-{
-	struct json_object *sizes = new_in(o, "sizes"), *one;
-	unsigned int i, bin;
-	char name[32];
-
-	for (i = 0; i < 2; i++) {
-		one = new_in(sizes, flow_names[i]);
-		for (bin = 0; bin < STATS_BINS; bin++) {
-			snprintf(name, sizeof(name), "%llu", 4096ull << bin);
-			if (c->flow[i].bin[bin])
-				put(one, bin < STATS_BINS - 1 ? name : "more",
-				    c->flow[i].bin[bin]);
-		}
-	}
-}
-
-static void put_gpus(struct json_object *o, const struct counters *c)
-{
-	struct json_object *gpus = new_in(o, "gpus"), *gpu, *one;
-	unsigned int i, k;
-	char name[16];
-
-	for (i = 0; i < STATS_GPUS; i++) {
-		const struct gpu_flow *f = c->gpu_flow[i];
-
-		if (!f[0].ok && !f[0].err && !f[1].ok && !f[1].err &&
-		    !c->buf[i].ok && !c->buf[i].err)
-			continue;
-		snprintf(name, sizeof(name), "%u", i);
-		gpu = new_in(gpus, name);
-		for (k = 0; k < 2; k++) {
-			one = new_in(gpu, flow_names[k]);
-			put(one, "ok", f[k].ok);
-			put(one, "failed", f[k].err);
-			put(one, "bytes", f[k].bytes);
-			put(one, "microseconds", f[k].ns / 1000);
-			put(one, "p2p", f[k].p2p);
-			put(one, "staged", f[k].staged);
-			put(one, "unaligned", f[k].unaligned);
-		}
-		one = new_in(gpu, "buffers");
-		put(one, "ok", c->buf[i].ok);
-		put(one, "failed", c->buf[i].err);
-		put(one, "freed", c->buf[i].freed);
-		put(one, "bytes", c->buf[i].bytes);
-	}
-}
-
 static uint64_t moved(const struct process *p, bool write)
 {
 	const struct tally *t = &p->page.total;
@@ -438,7 +301,8 @@ static void put_rates(struct json_object *o, const struct process *p, double whe
 		continue;
 	if (i == before->n || s <= 0)
 		return;
-	rates = new_in(o, "bytes_per_second");
+	rates = json_object_new_object();
+	json_object_object_add(o, "bytes_per_second", rates);
 	for (k = 0; k < 2; k++) {
 		uint64_t was = moved(&before->p[i], k), is = moved(p, k);
 
@@ -448,6 +312,32 @@ static void put_rates(struct json_object *o, const struct process *p, double whe
 	}
 }
 
+/* What the process counts, behind what is known of itself; a copy of its page cannot change. */
+static struct json_object *json_of_one(const struct process *p)
+{
+	struct json_object *o = json_object_new_object(), *counted = NULL;
+	const struct tally *t = &p->page.total;
+	struct told told = { t->last_errno, t->last_error, "" };
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	memcpy(told.reason, t->reason, sizeof(told.reason));
+	put(o, "pid", (uint64_t)p->pid);
+	json_object_object_add(o, "name", json_object_new_string(p->name));
+	if (f) {
+		json_stats(f, t, &told, &p->page);
+		counted = fclose(f) ? NULL : json_tokener_parse(text);
+	}
+	free(text);
+	if (!counted)
+		return o;
+	json_object_object_foreach(counted, key, v)
+		json_object_object_add(o, key, json_object_get(v));
+	json_object_put(counted);
+	return o;
+}
+
 static struct json_object *json_of(const struct processes *all,
 				   const struct processes *before)
 {
@@ -455,23 +345,8 @@ static struct json_object *json_of(const struct processes *all,
 	size_t i;
 
 	for (i = 0; i < all->n; i++) {
-		const struct process *p = &all->p[i];
-		const struct stats_page *page = &p->page;
-
-		o = json_object_new_object();
-		put(o, "pid", (uint64_t)p->pid);
-		json_object_object_add(o, "name", json_object_new_string(p->name));
-		json_object_object_add(o, "level",
-				       json_object_new_int(page->level));
-		put_rates(o, p, all->when, before);
-		put_paths(o, &page->total);
-		put_gauges(o, &page->gauges);
-		if (page->level >= 1)
-			put_calls(o, &page->counters);
-		if (page->level >= 2)
-			put_sizes(o, &page->counters);
-		if (page->level >= 3)
-			put_gpus(o, &page->counters);
+		o = json_of_one(&all->p[i]);
+		put_rates(o, &all->p[i], all->when, before);
 		json_object_array_add(list, o);
 	}
 	return list;
