@@ -25,6 +25,7 @@ userlib/cufile/test/ tests: what is given to the library
 tests/qtest/ tests: what is given to QEMU, without a guest, by a shell that reads its answers as well
 tests/harness/ tests: what is given to the harness
 tests/cufile/stats.sh tests: a file cufile.json
+userlib/cufile/page_json.c the library needs nothing but the C library
 userlib/cufile/topology.c the library needs nothing but the C library
 userlib/tools/stats/stats.c the manual page shows what --json prints
 scenarios/lib/machine/qmp-call.sh gives a request of others a number
