@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: two hosts with a ConnectX each: every verb of RC, XRC, UC and UD, and of RC and XRC on a wire that loses packets
+# desc: two hosts with a ConnectX each: every verb of RC, XRC, UC and UD, and of RC and XRC on a wire that loses or reorders packets
 # tags: guest rdma
 # tier: all
 # timeout: 960
