@@ -10,5 +10,4 @@ CX_KERNEL=6.12 CX_PORT=link-layer=ethernet
 . "$TOP/tests/cx/lib.sh"
 
 cx_hosts a b
-hosts_boot 850 2
-finish
+cx_run

@@ -9,5 +9,4 @@
 
 CX_PORT=link-layer=ethernet
 cx_hosts a
-hosts_boot 850 2
-finish
+cx_run

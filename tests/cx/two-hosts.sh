@@ -8,5 +8,4 @@
 . "$TOP/tests/cx/lib.sh"
 
 cx_hosts a b
-hosts_boot 850 2
-finish
+cx_run
