@@ -12,6 +12,7 @@
  *				side, which also searches the machine's memory
  *				for the data
  *	plant WAY BYTES SEED	the data once in host memory, for the search
+ *	late LABEL		a WRITE whose data the peer's GPU shows late
  *	refused			a strict registration where only staging works
  *
  * WAY is how memory must get registered: plain, staged, or any.
@@ -432,6 +433,63 @@ static int plant(struct end *e, const char *where, const char *way, size_t bytes
 	return finish();
 }
 
+/* ---- a GPU that shows late what was written ---- */
+
+#define BLOCK	4096u
+
+/* How many blocks of WANT do loads of the processor find? */
+static unsigned int seen(const uint8_t *want, size_t size)
+{
+	const uint8_t *there = addr(data.ptr + GUARD);
+	unsigned int n = 0;
+
+	for (size_t at = 0; at < size; at += BLOCK)
+		n += !memcmp(there + at, want + at, BLOCK);
+	return n;
+}
+
+static int late(struct end *e, const char *where, const char *name)
+{
+	struct request r = { .opcode = IBV_WR_RDMA_WRITE, .local = &data, .remote = &data,
+		.at = GUARD, .peer_at = GUARD, .size = KIB(256) };
+	const uint64_t seed = 0x1a7eull << 32;
+	struct json_object *facts = json_object_new_object();
+	uint8_t *want = malloc(r.size);
+	uint64_t status = IBV_WC_SUCCESS;
+
+	/* The card writes through BAR1; by the coherent window it would not */
+	e->mr_flags = PLN_MR_STRICT | PLN_MR_ONLY_DMABUF;
+	prepare(e, where, r.size);
+	if (!want || !cpu_reaches_gpu())
+		die("malloc, a coherent window");
+	words(want, seed, r.size);
+	if (e->active)
+		pattern_put(data.ptr + GUARD, seed, r.size);
+	else if (cuMemsetD8_v2(data.ptr, 0, data.size))
+		die("cuMemsetD8");
+	/* The GPU gets no work from here on: its driver may flush before it */
+	host_must("barrier %s.ready", name);
+	host_must("begin %s", name);
+	sync_ends(e);
+	if (e->active)
+		status = move(e, &r);
+	sync_ends(e);
+	host_must("end %s", name);
+	if (e->active) {
+		ok(!status, "%s: the WRITE succeeds", name);
+	} else {
+		json_set(facts, "blocks", r.size / BLOCK);
+		json_set(facts, "seen_before", seen(want, r.size));
+		is(pln_mr_to_gpu(data.mr, GUARD, r.size), 0, "pln_mr_to_gpu()");
+		json_set(facts, "seen_after", seen(want, r.size));
+		json_set(facts, "gpu_sees",
+			 (bool)(gpu_crc(data.ptr + GUARD, r.size) == pattern_crc(seed, r.size)));
+		tell_fact(name, facts);
+	}
+	sync_ends(e);
+	return finish();
+}
+
 /* ---- refused ---- */
 
 int cuMemGetHandleForAddressRange(void *handle, gpu_ptr p, size_t size,
@@ -526,6 +584,8 @@ int main(int argc, char **argv)
 		return big(&e, argv[2], argv[3], n[0], n[1]);
 	if (!strcmp(part, "plant") && argc == 6)
 		return plant(&e, argv[2], argv[3], n[0], n[1]);
+	if (!strcmp(part, "late") && argc == 4)
+		return late(&e, argv[2], argv[3]);
 	if (!strcmp(part, "refused") && argc == 3)
 		return refused(&e, argv[2]);
 	fprintf(stderr, "usage: rdma-ops PART listen|ADDRESS ...\n");
