@@ -13,7 +13,7 @@
 
 void plc_cq_free(PlcCq *cq)
 {
-    timer_free(cq->timer);
+    timer_free(cq->alarm.timer);
     plc_buf_free(&cq->buf);
     if (cq->dbr_umem) {
         cq->dbr_umem->users--;
@@ -40,7 +40,7 @@ void plc_cq_timer_ended(PeerlaneCX *s, uint32_t id)
 {
     PlcCq *cq = plc_table_get(&s->st->cq, id);
 
-    if (cq && !timer_pending(cq->timer)) {
+    if (cq && plc_alarm_over(&cq->alarm)) {
         cq->late = true;
         plc_cq_enqueue(s, cq);
     }
@@ -85,7 +85,7 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     memcpy(cq->ctx, ctx, CX_CQC_SIZE);
     plc_cq_moderate(cq, ctx);
     cq->cx = s;
-    cq->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_cq_timer, cq);
+    cq->alarm.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_cq_timer, cq);
     if (cx_get(ctx, CX_CQC_UMEM_DBR)) {
         status = plc_umem_dbr(s, c, cx_get(ctx, CX_CQC_UMEM_DBR_ID),
                               cx_get(ctx, CX_CQC_DBR), &cq->dbr_umem,
@@ -152,7 +152,7 @@ static void plc_cq_fire(PeerlaneCX *s, PlcCq *cq)
 
     cq->arm = PLC_CQ_IDLE;
     cq->late = false;
-    timer_del(cq->timer);
+    plc_alarm_clear(&cq->alarm);
     stl_be_p(eqe + CX_EQE_COMP_CQN, cq->id);
     if (eq) {
         plc_eq_post(s, eq, CX_EVENT_COMP, eqe);
@@ -190,15 +190,14 @@ static void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
         !plc_behind(cq->arm_ci, cq->arm == PLC_CQ_ARMED ? cq->pi :
                     cq->solicited)) {
         cq->late = false;
-        timer_del(cq->timer);
+        plc_alarm_clear(&cq->alarm);
         return;
     }
     if ((!cq->max_count && !cq->period) || cq->late ||
         (cq->max_count && fresh >= cq->max_count)) {
         plc_cq_fire(s, cq);
-    } else if (cq->period && !timer_pending(cq->timer)) {
-        timer_mod(cq->timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
-                  (int64_t)cq->period * SCALE_US);
+    } else if (cq->period && !cq->alarm.end) {
+        plc_alarm_set(&cq->alarm, (int64_t)cq->period * SCALE_US);
     }
 }
 
@@ -334,7 +333,7 @@ uint8_t plc_modify_cq(PeerlaneCX *s, PlcCmd *c)
         plc_cq_moderate(cq, c->in + CX_CREATE_CTX);
         /* What has waited for the old values does not wait for ever */
         cq->late = false;
-        timer_del(cq->timer);
+        plc_alarm_clear(&cq->alarm);
         plc_cq_enqueue(s, cq);
         return CX_OK;
     case CX_CQ_RESIZE:

@@ -30,9 +30,7 @@ bool plc_fault(PeerlaneCX *s, PlcQp *qp, PlcFault *fault)
             plc_qp_wait(qp, PLC_FAULT_RETRY_NS);
         } else {
             /* Of its own: the requester may wait for something else */
-            timer_mod(qp->fault_timer,
-                      qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
-                      PLC_FAULT_RETRY_NS);
+            plc_alarm_set(&qp->fault_alarm, PLC_FAULT_RETRY_NS);
         }
         return true;
     }

@@ -9,9 +9,9 @@
 void plc_qp_free(PlcQp *qp)
 {
     plc_req_reset(qp);
-    timer_free(qp->timer);
-    timer_free(qp->ack_timer);
-    timer_free(qp->fault_timer);
+    timer_free(qp->wait_alarm.timer);
+    timer_free(qp->ack_alarm.timer);
+    timer_free(qp->fault_alarm.timer);
     plc_buf_free(&qp->buf);
     if (qp->dbr_umem) {
         qp->dbr_umem->users--;
@@ -51,14 +51,13 @@ static void plc_qp_fault_timer(void *opaque)
     plc_timer_ended(qp->cx, PLC_TIMER_FAULT, qp->id);
 }
 
-/* One that was set again meanwhile has not ended */
 void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, PlcTimer what)
 {
     PlcQp *qp = plc_table_get(&s->st->qp, id);
 
-    if (!qp || timer_pending(what == PLC_TIMER_ACK ? qp->ack_timer :
-                             what == PLC_TIMER_FAULT ? qp->fault_timer :
-                             qp->timer)) {
+    if (!qp || !plc_alarm_over(what == PLC_TIMER_ACK ? &qp->ack_alarm :
+                               what == PLC_TIMER_FAULT ? &qp->fault_alarm :
+                               &qp->wait_alarm)) {
         return;
     }
     if (what == PLC_TIMER_ACK) {
@@ -72,14 +71,14 @@ void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, PlcTimer what)
 void plc_qp_wait(PlcQp *qp, int64_t ns)
 {
     qp->waiting = true;
-    timer_mod(qp->timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + ns);
+    plc_alarm_set(&qp->wait_alarm, ns);
 }
 
 static void plc_qp_state(PlcQp *qp, uint8_t state)
 {
     qp->state = state;
     qp->waiting = false;
-    timer_del(qp->timer);
+    plc_alarm_clear(&qp->wait_alarm);
     cx_set(qp->ctx, CX_QPC_STATE, state);
     trace_peerlane_cx_qp_state(plc_name(qp->cx), qp->id, state);
 }
@@ -263,9 +262,11 @@ uint8_t plc_create_qp(PeerlaneCX *s, PlcCmd *c)
         plc_qp_free(qp);
         return status;
     }
-    qp->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_timer, qp);
-    qp->ack_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_ack_timer, qp);
-    qp->fault_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_fault_timer, qp);
+    qp->wait_alarm.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_timer, qp);
+    qp->ack_alarm.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, plc_qp_ack_timer,
+                                       qp);
+    qp->fault_alarm.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL,
+                                         plc_qp_fault_timer, qp);
     if (qp->st == CX_ST_QP1) {
         s->st->gsi = qp;
     }

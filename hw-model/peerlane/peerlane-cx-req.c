@@ -42,8 +42,8 @@ void plc_req_reset(PlcQp *qp)
         .next_psn = psn, .send_psn = psn, .sent_psn = psn, .una_psn = psn,
     };
     QTAILQ_INIT(&r->works);
-    if (qp->ack_timer) {
-        timer_del(qp->ack_timer);
+    if (qp->ack_alarm.timer) {
+        plc_alarm_clear(&qp->ack_alarm);
     }
 }
 
@@ -66,7 +66,7 @@ static void plc_req_arm(PlcQp *qp)
 {
     int64_t ns = 4 * 4096ll << (qp->ack_timeout ? qp->ack_timeout : 16);
 
-    timer_mod(qp->ack_timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + ns);
+    plc_alarm_set(&qp->ack_alarm, ns);
 }
 
 static bool plc_psn_in(const PlcWork *w, uint32_t psn)
@@ -115,7 +115,7 @@ static void plc_req_progress(PlcQp *qp, uint32_t psn)
     if (plc_req_waits(qp)) {
         plc_req_arm(qp);
     } else {
-        timer_del(qp->ack_timer);
+        plc_alarm_clear(&qp->ack_alarm);
     }
     plc_qp_schedule(qp);
 }
@@ -183,7 +183,7 @@ static void plc_req_rnr(PeerlaneCX *s, PlcQp *qp, uint8_t code)
     }
     r->send_psn = r->una_psn;
     r->timed_out = false;
-    timer_del(qp->ack_timer);
+    plc_alarm_clear(&qp->ack_alarm);
     plc_qp_wait(qp, (int64_t)plc_rnr_time[code] * 10 * SCALE_US);
 }
 
@@ -262,7 +262,7 @@ static void plc_req_answer(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         r->asked = true;
         r->timed_out = false;
         r->send_psn = r->una_psn;
-        timer_del(qp->ack_timer);
+        plc_alarm_clear(&qp->ack_alarm);
         plc_qp_schedule(qp);
         return;
     }
@@ -506,7 +506,7 @@ static void plc_req_send(PeerlaneCX *s, PlcQp *qp, PlcWork *w)
     if (last || psn % PLC_ACK_EVERY == PLC_ACK_EVERY - 1) {
         stl_be_p(plc_bth(p) + CX_BTH_PSN, psn | CX_BTH_ACK_REQ);
     }
-    if (!timer_pending(qp->ack_timer)) {
+    if (!qp->ack_alarm.end) {
         plc_req_arm(qp);
     }
     plc_net_send(s, qp, w->lid, p);

@@ -176,6 +176,15 @@ typedef struct PlcEq {
     PlcBuf buf;
 } PlcEq;
 
+/*
+ * A timer of the engine, and when it ends; 0: it is not set.  The main loop ends
+ * it at any time, so the engine does not ask QEMU whether it is pending.
+ */
+typedef struct PlcAlarm {
+    QEMUTimer *timer;
+    int64_t end;
+} PlcAlarm;
+
 typedef struct PlcCq {
     uint32_t id;
     uint32_t uar;
@@ -194,7 +203,7 @@ typedef struct PlcCq {
     uint32_t max_count;         /* an armed one tells of so many, 0: one ... */
     uint32_t period;            /* ... or after so many us; 0: never */
     bool late;                  /* the time is over */
-    QEMUTimer *timer;
+    PlcAlarm alarm;
     PeerlaneCX *cx;
     uint64_t dbr;
     PlcUmem *dbr_umem;
@@ -400,9 +409,9 @@ typedef struct PlcQp {
     bool waiting;               /* as a requester, or in error: for the timer */
     bool queued;
     QTAILQ_ENTRY(PlcQp) link;
-    QEMUTimer *timer;           /* to wait: for a receive, a page, or to flush */
-    QEMUTimer *fault_timer;     /* an answer looks for its page again */
-    QEMUTimer *ack_timer;
+    PlcAlarm wait_alarm;        /* to wait: for a receive, a page, or to flush */
+    PlcAlarm fault_alarm;       /* an answer looks for its page again */
+    PlcAlarm ack_alarm;
     int64_t cnp_at;             /* when the next one may be sent */
     PeerlaneCX *cx;
     PlcReq req;
@@ -576,6 +585,28 @@ static inline void cx_set(uint8_t *p, uint32_t field, uint64_t val)
 static inline void cx_copy(uint8_t *to, const uint8_t *from, uint32_t field)
 {
     cx_set(to, field, cx_get(from, field));
+}
+
+static inline void plc_alarm_set(PlcAlarm *alarm, int64_t ns)
+{
+    alarm->end = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) + ns;
+    timer_mod(alarm->timer, alarm->end);
+}
+
+static inline void plc_alarm_clear(PlcAlarm *alarm)
+{
+    alarm->end = 0;
+    timer_del(alarm->timer);
+}
+
+/* The main loop says that it has ended; not if it was set or cleared since */
+static inline bool plc_alarm_over(PlcAlarm *alarm)
+{
+    if (!alarm->end || qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) < alarm->end) {
+        return false;
+    }
+    alarm->end = 0;
+    return true;
 }
 
 /* peerlane-cx.c */

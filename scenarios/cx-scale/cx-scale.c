@@ -2,11 +2,13 @@
 /*
  * Many queue pairs and memory regions at a time, of many processes on one card.
  *
- *	cx-scale PROCESSES QUEUE-PAIRS REGIONS
+ *	cx-scale PROCESSES QUEUE-PAIRS REGIONS [LABEL]
  *
- * Each process opens the card and makes its share of both, one process after another; then all write from region to region at
- * once; then each destroys what it has, one after another.  Prints what that took, by quarters of all objects, as JSON.  Others
- * have the processor, too: so it is the median of what each took in comparison with a query of the port right after it.
+ * Each process opens the card and makes its queue pairs, one process after another, then, one after another again, its regions;
+ * then all write from region to region at once; then each destroys what it has, one after another.  Prints what that took, by
+ * quarters of all objects, as JSON.  Others have the processor, too: so it is the median of what each took in comparison with a
+ * query of the port right after it.
+ * With LABEL the host's side looks at the emulator's memory before and after each quarter of either kind, and at the end.
  */
 #include <errno.h>
 #include <semaphore.h>
@@ -32,8 +34,9 @@ static const char *const names[KINDS] = { "made_qp", "made_mr", "gone_qp", "gone
 
 /* What all processes share */
 static struct shared {
-	sem_t made, go, wrote, leave, left;
+	sem_t made, more, go, wrote, leave, left;
 	unsigned int writes, wrong;
+	unsigned int registered;	/* processes, so far */
 	unsigned int gone;	/* processes, so far */
 	double *took[KINDS];
 	long *own_kib;		/* of each process */
@@ -100,6 +103,16 @@ static long field(const char *file, const char *name)
 	if (f)
 		fclose(f);
 	return kib;
+}
+
+/* The host's side notes how much memory the emulator has now */
+static void look(const char *label, const char *when)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "host memory %s %s >&2", label, when);
+	if (label && system(command))
+		die(command);
 }
 
 static void connect_qp(struct ibv_qp *qp, uint32_t to, uint16_t lid)
@@ -175,6 +188,7 @@ static void work(unsigned int process)
 	struct ibv_context *ctx;
 	struct ibv_port_attr port;
 	struct ibv_pd *pd;
+	unsigned int turn;	/* of this process among all */
 	struct ibv_cq *cq;
 	uint32_t *buf;
 	double start;
@@ -202,31 +216,34 @@ static void work(unsigned int process)
 	}
 	for (unsigned int i = 0; i < qps; i++)
 		connect_qp(qp[i], qp[i ^ 1]->qp_num, port.lid);
+	sem_post(&shared->made);
+	wait_for(&shared->more);
+	turn = shared->registered++;
 	for (unsigned int i = 0; i < regions; i++) {
 		start = now();
 		mr[i] = ibv_reg_mr(pd, (char *)buf + (size_t)i * BYTES, BYTES, ALL);
 		if (!mr[i])
 			die("ibv_reg_mr");
-		shared->took[MADE_MR][process * regions + i] = took(ctx, start);
+		shared->took[MADE_MR][turn * regions + i] = took(ctx, start);
 	}
-	shared->own_kib[process] = field("/proc/self/smaps_rollup", "Pss:");
+	shared->own_kib[turn] = field("/proc/self/smaps_rollup", "Pss:");
 	sem_post(&shared->made);
 	wait_for(&shared->go);
 	write_all(process, cq, qp, mr, buf);
 	sem_post(&shared->wrote);
 	wait_for(&shared->leave);
-	process = shared->gone++;
+	turn = shared->gone++;
 	for (unsigned int i = 0; i < qps; i++) {
 		start = now();
 		if (ibv_destroy_qp(qp[i]))
 			die("ibv_destroy_qp");
-		shared->took[GONE_QP][process * qps + i] = took(ctx, start);
+		shared->took[GONE_QP][turn * qps + i] = took(ctx, start);
 	}
 	for (unsigned int i = 0; i < regions; i++) {
 		start = now();
 		if (ibv_dereg_mr(mr[i]))
 			die("ibv_dereg_mr");
-		shared->took[GONE_MR][process * regions + i] = took(ctx, start);
+		shared->took[GONE_MR][turn * regions + i] = took(ctx, start);
 	}
 	if (ibv_destroy_cq(cq) || ibv_dealloc_pd(pd) || ibv_close_device(ctx))
 		die("close");
@@ -246,10 +263,14 @@ int main(int argc, char **argv)
 	struct json_object *report = json_object_new_object(), *less = json_object_new_array();
 	struct json_object *theirs = json_object_new_array();
 	unsigned int count[KINDS];
-	long left[QUARTERS + 1];
+	const char *label = argc > 4 ? argv[4] : NULL;
+	const char *const qp_looks[] = { "qp1", "qp2", "qp3", "qp4" };
+	const char *const mr_looks[] = { "mr1", "mr2", "mr3", "mr4" };
+	long taken[QUARTERS] = { 0 }, left;
+	unsigned int done;
 	int status, bad = 0;
 
-	if (argc != 4)
+	if (argc < 4 || argc > 5)
 		die("arguments");
 	processes = atoi(argv[1]);
 	qps = atoi(argv[2]) / processes;
@@ -262,21 +283,34 @@ int main(int argc, char **argv)
 		shared->took[i] = map(count[i] * sizeof(double));
 	}
 	shared->own_kib = map(processes * sizeof(long));
-	if (sem_init(&shared->made, 1, 0) || sem_init(&shared->go, 1, 0) ||
+	if (sem_init(&shared->made, 1, 0) || sem_init(&shared->more, 1, 0) ||
+	    sem_init(&shared->go, 1, 0) ||
 	    sem_init(&shared->wrote, 1, 0) || sem_init(&shared->leave, 1, 0) ||
 	    sem_init(&shared->left, 1, 0))
 		die("sem_init");
-	left[0] = field("/proc/meminfo", "MemAvailable:");
-	for (unsigned int i = 0; i < processes; i++) {
-		switch (fork()) {
-		case -1:
-			die("fork");
-		case 0:
-			work(i);
+	look(label, "before");
+	left = field("/proc/meminfo", "MemAvailable:");
+	for (unsigned int i = 0; i < 2 * processes; i++) {
+		if (i >= processes) {
+			sem_post(&shared->more);
+		} else {
+			switch (fork()) {
+			case -1:
+				die("fork");
+			case 0:
+				work(i);
+			}
 		}
 		wait_for(&shared->made);
-		if ((i + 1) % (processes / QUARTERS) == 0)
-			left[(i + 1) / (processes / QUARTERS)] = field("/proc/meminfo", "MemAvailable:");
+		done = (i + 1) % processes ?: processes;
+		if (done % (processes / QUARTERS) == 0) {
+			unsigned int n = done / (processes / QUARTERS) - 1;
+			long now_left = field("/proc/meminfo", "MemAvailable:");
+
+			taken[n] += left - now_left;
+			left = now_left;
+			look(label, i < processes ? qp_looks[n] : mr_looks[n]);
+		}
 	}
 	for (unsigned int i = 0; i < processes; i++)
 		sem_post(&shared->go);
@@ -288,6 +322,7 @@ int main(int argc, char **argv)
 	}
 	while (wait(&status) > 0)
 		bad += status != 0;
+	look(label, "after");
 	json_set(report, "processes", processes);
 	json_set(report, "qps", count[MADE_QP]);
 	json_set(report, "mrs", count[MADE_MR]);
@@ -309,7 +344,7 @@ int main(int argc, char **argv)
 
 		for (unsigned int j = 0; j < processes / QUARTERS; j++)
 			own += shared->own_kib[i * (processes / QUARTERS) + j];
-		json_object_array_add(less, json_object_new_int64(left[i] - left[i + 1]));
+		json_object_array_add(less, json_object_new_int64(taken[i]));
 		json_object_array_add(theirs, json_object_new_int64(own));
 	}
 	json_set(report, "memory_kib", less);

@@ -6,10 +6,13 @@
  *	table WAY LIMIT		each operation with crooked sizes and addresses,
  *				to LIMIT bytes
  *	atomics WAY		FETCH_ADD and CMP_SWAP
+ *	window WAY		a WRITE through a window of the peer, before and after
+ *				a SEND that invalidates its key
  *	big WAY BYTES SEED	each operation with BYTES, counted by the host's
  *				side, which also searches the machine's memory
  *				for the data
  *	plant WAY BYTES SEED	the data once in host memory, for the search
+ *	late LABEL		a WRITE whose data the peer's GPU shows late
  *	refused			a strict registration where only staging works
  *
  * WAY is how memory must get registered: plain, staged, or any.
@@ -29,8 +32,9 @@ static const struct op ops[] = {
 	{ "SEND", IBV_WR_SEND, false, true },
 	{ "WRITE_WITH_IMM", IBV_WR_RDMA_WRITE_WITH_IMM, false, true },
 	{ "SEND_WITH_IMM", IBV_WR_SEND_WITH_IMM, false, true },
+	{ "SEND_WITH_INV", IBV_WR_SEND_WITH_INV, false, true },
 };
-#define BIG_OPS		4	/* the last is a SEND but for its notice */
+#define BIG_OPS		4	/* the others are a SEND but for its notice */
 
 /* from one crooked address to another */
 static const struct shape {
@@ -45,6 +49,13 @@ static const struct shape {
 #define IMM	0x1ab50000u	/* and the number of the request */
 
 static struct area data, ref, guard;
+/*
+ * The passive end's window: on host memory, as the kernel takes no IBV_ACCESS_MW_BIND
+ * for a dma-buf (UVERBS_METHOD_REG_DMABUF_MR).  Its key at both ends is peer_rkey.
+ */
+static struct area window;
+static uint64_t behind_window;
+static struct ibv_mw *mw;
 
 static bool is_way(const struct area *a, const char *way)
 {
@@ -63,9 +74,74 @@ static void prepare(struct end *e, const char *where, size_t limit)
 	rdma_connect(e);
 }
 
+static void window_open(struct end *e)
+{
+	static struct ibv_mr *mr;
+	uint64_t rkey = 0;
+
+	if (!e->active) {
+		struct ibv_send_wr *bad, wr = {
+			.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED,
+		};
+		struct ibv_wc wc;
+
+		mr = mr ?: ibv_reg_mr(e->pd, &behind_window, sizeof(behind_window),
+				      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				      IBV_ACCESS_MW_BIND);
+		mw = ibv_alloc_mw(e->pd, IBV_MW_TYPE_2);
+		if (!mr || !mw)
+			die("ibv_reg_mr, ibv_alloc_mw");
+		rkey = ibv_inc_rkey(mw->rkey);
+		wr.bind_mw.mw = mw;
+		wr.bind_mw.rkey = (uint32_t)rkey;
+		wr.bind_mw.bind_info = (struct ibv_mw_bind_info) {
+			.mr = mr, .addr = (uintptr_t)&behind_window,
+			.length = sizeof(behind_window),
+			.mw_access_flags = IBV_ACCESS_REMOTE_WRITE };
+		if (ibv_post_send(e->qp, &wr, &bad) || !wait_wc(e, &wc, WC_MS) ||
+		    wc.status || wc.opcode != IBV_WC_BIND_MW)
+			die("a window is opened");
+		window.peer_rkey = (uint32_t)rkey;
+	}
+	swap_words(e, (uintptr_t)&behind_window, &window.peer_addr);
+	swap_words(e, rkey, &rkey);
+	if (e->active)
+		window.peer_rkey = (uint32_t)rkey;
+}
+
+static void window_free(struct end *e)
+{
+	if (!e->active && ibv_dealloc_mw(mw))
+		die("ibv_dealloc_mw");
+}
+
+/* What a receive says besides its length: NULL, or what is wrong with it */
+static const char *notice(const struct end *e, enum ibv_wr_opcode opcode, bool last, uint32_t imm,
+			  const struct ibv_wc *wc)
+{
+	bool with_imm = opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	bool with_inv = opcode == IBV_WR_SEND_WITH_INV && last;
+	unsigned int inv = IBV_WC_WITH_INV;
+
+	/* soft-RoCE passes the kernel's number of the flag on to programs */
+	if (!strncmp(ibv_get_device_name(e->ctx->device), "rxe", 3))
+		inv = 1 << 2;
+	if (wc->opcode != (opcode == IBV_WR_RDMA_WRITE_WITH_IMM ?
+			   IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV))
+		return "the opcode";
+	if (!!(wc->wc_flags & IBV_WC_WITH_IMM) != with_imm ||
+	    (with_imm && ntohl(wc->imm_data) != imm))
+		return "immediate data";
+	if (!!(wc->wc_flags & inv) != with_inv ||
+	    (with_inv && wc->invalidated_rkey != window.peer_rkey))
+		return "the invalidated key";
+	return NULL;
+}
+
 /* The passive end of SEND and WRITE_WITH_IMM: as many as there are requests. */
 static bool received(struct end *e, const struct op *op, size_t size)
 {
+	const char *wrong;
 	uint32_t turn = 0;
 	struct ibv_wc wc;
 
@@ -78,11 +154,10 @@ static bool received(struct end *e, const struct op *op, size_t size)
 			     ibv_wc_status_str(wc.status), wc.byte_len);
 			return false;
 		}
-		if (wc.opcode != (op->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ?
-				  IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV) ||
-		    !(wc.wc_flags & IBV_WC_WITH_IMM) != (op->opcode == IBV_WR_SEND) ||
-		    (op->opcode != IBV_WR_SEND && ntohl(wc.imm_data) != IMM + turn)) {
-			note("immediate data %u: 0x%x", turn, ntohl(wc.imm_data));
+		wrong = notice(e, op->opcode, done + n == size, IMM + turn, &wc);
+		if (wrong) {
+			note("receive %u: %s, flags 0x%x, 0x%x", turn, wrong,
+			     wc.wc_flags, ntohl(wc.imm_data));
 			return false;
 		}
 		done += n;
@@ -120,6 +195,8 @@ static void run(struct end *e, const struct op *op, const struct shape *s,
 	uint64_t status = IBV_WC_SUCCESS, theirs, crc;
 	double began, cpu;
 
+	if (op->opcode == IBV_WR_SEND_WITH_INV)
+		window_open(e);
 	if (source) {
 		pattern_put(data.ptr + at, seed, s->size);
 	} else {
@@ -139,8 +216,9 @@ static void run(struct end *e, const struct op *op, const struct shape *s,
 	if (e->active) {
 		struct request r = { .opcode = op->opcode, .local = &data,
 			.at = at, .size = s->size, .imm = IMM,
-			.remote = op->opcode == IBV_WR_SEND ||
-				op->opcode == IBV_WR_SEND_WITH_IMM ? NULL : &data,
+			.invalidate = window.peer_rkey,
+			.remote = op->receives && op->opcode != IBV_WR_RDMA_WRITE_WITH_IMM ?
+				NULL : &data,
 			.peer_at = GUARD + (op->pull ? s->from : s->to) };
 
 		status = move(e, &r);
@@ -152,6 +230,8 @@ static void run(struct end *e, const struct op *op, const struct shape *s,
 	}
 	swap_words(e, status, &theirs);
 	good &= !status && !theirs;
+	if (op->opcode == IBV_WR_SEND_WITH_INV)
+		window_free(e);
 	began = seconds() - began;
 	if (!source && pln_mr_to_gpu(data.mr, at, s->size))
 		good = false;
@@ -257,6 +337,58 @@ static int atomics(struct end *e, const char *where, const char *way)
 	return finish();
 }
 
+/* ---- a window that a message closes ---- */
+
+/* Eight bytes of GPU memory through the window; how the request ended */
+static enum ibv_wc_status through(struct end *e, uint64_t word)
+{
+	struct request r = { .opcode = IBV_WR_RDMA_WRITE, .local = &data, .remote = &window,
+		.at = 64, .size = sizeof(word) };
+
+	set_word(&data, r.at, word);
+	return move(e, &r);
+}
+
+static int closed_window(struct end *e, const char *where, const char *way)
+{
+	const struct op op = { "SEND_WITH_INV", IBV_WR_SEND_WITH_INV, false, true };
+	struct request r = { .opcode = op.opcode, .local = &data, .size = 4096 };
+	unsigned int good, flushed;
+	enum ibv_wc_status status;
+
+	prepare(e, where, KIB(64));
+	is_way(&data, way);
+	window_open(e);
+	if (!e->active)
+		post_receives(e, &op, 0, r.size);
+	sync_ends(e);
+	r.invalidate = window.peer_rkey;
+	if (e->active)
+		ok(!through(e, 5), "a WRITE through the window succeeds");
+	sync_ends(e);
+	if (!e->active)
+		ok(behind_window == 5, "and has written");
+	sync_ends(e);
+	if (e->active)
+		ok(!move(e, &r), "a SEND invalidates its key");
+	else
+		ok(received(e, &op, r.size),
+		   "a message says that the key is invalid");
+	sync_ends(e);
+	if (e->active) {
+		status = through(e, 6);
+		ok(status == IBV_WC_REM_ACCESS_ERR, "then a WRITE with it is refused: %s",
+		   ibv_wc_status_str(status));
+	}
+	sync_ends(e);
+	if (!e->active)
+		ok(behind_window == 5, "and has not written");
+	rdma_drain(e, &good, &flushed);
+	rdma_connect(e);
+	window_free(e);
+	return finish();
+}
+
 /* ---- much data, and where it went ---- */
 
 static void search(struct end *e, const char *label, uint64_t seed, size_t size)
@@ -271,6 +403,7 @@ static int big(struct end *e, const char *where, const char *way, size_t bytes,
 {
 	struct shape s = { .size = bytes, .from = 0, .to = 0 };
 
+	e->max_msg = bytes;	/* one request, if the device takes it */
 	prepare(e, where, bytes);
 	is_way(&data, way);
 	for (size_t o = 0; o < BIG_OPS; o++) {
@@ -297,6 +430,63 @@ static int plant(struct end *e, const char *where, const char *way, size_t bytes
 	search(e, "planted", seed, bytes);
 	ok(crc32c(0, copy, bytes) == gpu_crc(data.ptr + GUARD, bytes),
 	   "host memory holds a copy that was put there on purpose");
+	return finish();
+}
+
+/* ---- a GPU that shows late what was written ---- */
+
+#define BLOCK	4096u
+
+/* How many blocks of WANT do loads of the processor find? */
+static unsigned int seen(const uint8_t *want, size_t size)
+{
+	const uint8_t *there = addr(data.ptr + GUARD);
+	unsigned int n = 0;
+
+	for (size_t at = 0; at < size; at += BLOCK)
+		n += !memcmp(there + at, want + at, BLOCK);
+	return n;
+}
+
+static int late(struct end *e, const char *where, const char *name)
+{
+	struct request r = { .opcode = IBV_WR_RDMA_WRITE, .local = &data, .remote = &data,
+		.at = GUARD, .peer_at = GUARD, .size = KIB(256) };
+	const uint64_t seed = 0x1a7eull << 32;
+	struct json_object *facts = json_object_new_object();
+	uint8_t *want = malloc(r.size);
+	uint64_t status = IBV_WC_SUCCESS;
+
+	/* The card writes through BAR1; by the coherent window it would not */
+	e->mr_flags = PLN_MR_STRICT | PLN_MR_ONLY_DMABUF;
+	prepare(e, where, r.size);
+	if (!want || !cpu_reaches_gpu())
+		die("malloc, a coherent window");
+	words(want, seed, r.size);
+	if (e->active)
+		pattern_put(data.ptr + GUARD, seed, r.size);
+	else if (cuMemsetD8_v2(data.ptr, 0, data.size))
+		die("cuMemsetD8");
+	/* The GPU gets no work from here on: its driver may flush before it */
+	host_must("barrier %s.ready", name);
+	host_must("begin %s", name);
+	sync_ends(e);
+	if (e->active)
+		status = move(e, &r);
+	sync_ends(e);
+	host_must("end %s", name);
+	if (e->active) {
+		ok(!status, "%s: the WRITE succeeds", name);
+	} else {
+		json_set(facts, "blocks", r.size / BLOCK);
+		json_set(facts, "seen_before", seen(want, r.size));
+		is(pln_mr_to_gpu(data.mr, GUARD, r.size), 0, "pln_mr_to_gpu()");
+		json_set(facts, "seen_after", seen(want, r.size));
+		json_set(facts, "gpu_sees",
+			 (bool)(gpu_crc(data.ptr + GUARD, r.size) == pattern_crc(seed, r.size)));
+		tell_fact(name, facts);
+	}
+	sync_ends(e);
 	return finish();
 }
 
@@ -388,10 +578,14 @@ int main(int argc, char **argv)
 		return table(&e, argv[2], argv[3], n[0]);
 	if (!strcmp(part, "atomics") && argc == 4)
 		return atomics(&e, argv[2], argv[3]);
+	if (!strcmp(part, "window") && argc == 4)
+		return closed_window(&e, argv[2], argv[3]);
 	if (!strcmp(part, "big") && argc == 6)
 		return big(&e, argv[2], argv[3], n[0], n[1]);
 	if (!strcmp(part, "plant") && argc == 6)
 		return plant(&e, argv[2], argv[3], n[0], n[1]);
+	if (!strcmp(part, "late") && argc == 4)
+		return late(&e, argv[2], argv[3]);
 	if (!strcmp(part, "refused") && argc == 3)
 		return refused(&e, argv[2]);
 	fprintf(stderr, "usage: rdma-ops PART listen|ADDRESS ...\n");

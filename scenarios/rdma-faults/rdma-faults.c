@@ -47,6 +47,7 @@ static char label[64];		/* of what is counted, and of facts */
 struct tally {
 	unsigned int good, bad, flushed, missing;
 	enum ibv_wc_status first;	/* that was not success */
+	double silence;		/* seconds from the last success to that one */
 };
 
 static void open_end(struct end *e, const char *where)
@@ -154,6 +155,7 @@ static struct tally ends(struct end *e, const char *suffix)
 	char key[128];
 	struct tally t = { 0 };
 	struct ibv_wc wc;
+	double heard = seconds();
 
 	for (unsigned int i = 0; i < STREAM; i++) {
 		if (!wait_wc(e, &wc, WC_MS)) {
@@ -162,6 +164,7 @@ static struct tally ends(struct end *e, const char *suffix)
 		}
 		if (wc.status == IBV_WC_SUCCESS) {
 			t.good++;
+			heard = seconds();
 			if (t.bad + t.flushed)
 				note("a success behind a failure");
 		} else if (wc.status == IBV_WC_WR_FLUSH_ERR) {
@@ -169,14 +172,18 @@ static struct tally ends(struct end *e, const char *suffix)
 		} else {
 			t.bad++;
 		}
-		if (wc.status && !t.first)
+		if (wc.status && !t.first) {
 			t.first = wc.status;
+			t.silence = seconds() - heard;
+		}
 	}
 	ok(!t.missing, "each request of the stream ended with a status");
 	json_set(result, "good", t.good);
 	json_set(result, "failed", t.bad);
 	json_set(result, "flushed", t.flushed);
 	json_set(result, "first", ibv_wc_status_str(t.first));
+	if (t.first)
+		json_set(result, "silence", json_decimal(t.silence));
 	snprintf(key, sizeof(key), "%s%s", label, suffix);
 	tell_fact(key, result);
 	return t;
@@ -552,7 +559,10 @@ static int revoked(struct end *e, const char *where)
 
 /* ---- the card ---- */
 
-/* The passive end's card goes in the middle of a stream; both programs are told */
+/*
+ * The passive end's card goes in the middle of a stream; both programs are told, and
+ * nothing is written once it has gone.
+ */
 static int card(struct end *e, const char *where, const char *how)
 {
 	struct pollfd p = { .events = POLLIN };
@@ -560,9 +570,11 @@ static int card(struct end *e, const char *where, const char *how)
 	struct ibv_async_event event;
 	bool fatal = false;
 	struct tally t;
+	uint32_t crc;
 	int fd;
 
 	open_end(e, where);
+	pattern_put(data.ptr, SEED(e->active ? 60 : 61), data.size);
 	if (e->active) {
 		sync_ends(e);
 		stream(e);
@@ -584,6 +596,7 @@ static int card(struct end *e, const char *where, const char *how)
 	} else {
 		host_must("card %s", how);
 	}
+	crc = gpu_crc(data.ptr, data.size);
 	let_go();
 	p.fd = e->ctx->async_fd;
 	while (!fatal && now_ms() < until) {
@@ -595,6 +608,7 @@ static int card(struct end *e, const char *where, const char *how)
 	}
 	ok(fatal, "%s: the program learns that its device has gone", how);
 	sync_ends(e);
+	ok(gpu_crc(data.ptr, data.size) == crc, "%s: not a byte changes once the card has gone", how);
 	return finish();
 }
 

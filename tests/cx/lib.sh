@@ -5,6 +5,7 @@
 #
 #	cx_hosts HOST…		those have one; $CX_PORT are more of its properties.
 #				$CX_KERNEL, set before this file is read, is the kernel
+#	cx_run			two hosts say all of guest/pair, to their end
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
 . "$TOP/scenarios/lib/scenario.sh"
@@ -30,6 +31,17 @@ cx_hosts() {
 		*" $cx_each "*) hosts_nic "$cx_each" "peerlane-cx,bus=sw0.0,lid=$cx_lid,trains=on${CX_PORT:+,$CX_PORT}" ;;
 		esac
 	done
+}
+
+# cx_run: the conversation of both hosts, of which the wire has lost and reordered packets, both ways
+cx_run() {
+	hosts_boot 850 2
+	jq ".ports[] | {out: .out.drops.loss, in: .in.drops.loss, reordered: .in.reordered}" wire/counters.json
+	check "packets got lost, both ways, by the counters of the wire" \
+		jq -e "[.ports[] | .out.drops.loss + .in.drops.loss > 0] | length == 2 and all" wire/counters.json
+	check "packets overtook others, both ways" \
+		jq -e "[.ports[] | .in.reordered > 0] | length == 2 and all" wire/counters.json
+	finish
 }
 
 # host_moved HOST: bytes in host memory that its card has moved, of messages and in all

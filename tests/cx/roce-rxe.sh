@@ -1,13 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: a ConnectX with Ethernet and stock soft-RoCE talk to each other: every verb of RC, UC and UD, both ways
+# desc: a ConnectX with Ethernet and stock soft-RoCE talk to each other: every verb of RC, UC and UD, both ways, and RC with lost and reordered packets
 # tags: guest rdma
 # tier: all
-# timeout: 600
+# timeout: 960
 # shellcheck source=tests/cx/lib.sh
 . "$TOP/tests/cx/lib.sh"
 
 CX_PORT=link-layer=ethernet
 cx_hosts a
-hosts_boot 550 2
-finish
+cx_run

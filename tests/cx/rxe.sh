@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: a ConnectX and stock soft-RoCE talk to each other: every verb of RC, UC and UD, both ways, and RC with lost packets
+# desc: a ConnectX and stock soft-RoCE talk to each other: every verb of RC, UC and UD, both ways, and RC with lost and reordered packets
 # tags: guest rdma
 # tier: all
 # timeout: 960
@@ -8,5 +8,4 @@
 . "$TOP/tests/cx/lib.sh"
 
 cx_hosts a
-hosts_boot 850 2
-finish
+cx_run

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: two hosts with a ConnectX each: every verb of RC, XRC, UC and UD, and of RC and XRC on a wire that loses packets
+# desc: two hosts with a ConnectX each: every verb of RC, XRC, UC and UD, and of RC and XRC on a wire that loses or reorders packets
 # tags: guest rdma
 # tier: all
 # timeout: 960
@@ -8,5 +8,4 @@
 . "$TOP/tests/cx/lib.sh"
 
 cx_hosts a b
-hosts_boot 850 2
-finish
+cx_run

@@ -48,7 +48,8 @@ rm -f sample-tsan*
 export QEMU="$TOP/build/qemu-tsan/qemu-system-x86_64"
 need_file "$QEMU"
 dir=$(CDPATH='' cd "$(dirname "$0")" && pwd)
-set -- ops queues reset unplug faults late-writes iothread beside mid-transfer threads cx-health cx-keys
+set -- ops queues reset unplug faults late-writes iothread beside mid-transfer threads \
+    cx-health cx-keys cx-wire cx-peer cx-blocked cx-switch cx-ethernet cx-reset
 for name in "$@"; do
     mkdir -p "$name"
     # It goes on after a report: all of them are read at the end

@@ -21,7 +21,7 @@ int plnMemCompare(gpu_ptr a, gpu_ptr b, size_t size, uint64_t *first_diff);
 #define GUARD_BYTE	0xee
 #define DEPTH		64		/* work requests of a send queue */
 #define RECEIVES	128		/* of a whole GiB, which are posted at once */
-#define MAX_REQUEST	MIB(8)		/* bytes of one; the device may take less */
+#define MAX_REQUEST	MIB(8)		/* bytes of one, unless a program wants more; the device may take less */
 #define WC_MS		60000		/* a completion comes within, under emulation */
 #define PORT		18515
 #define SOCK_SECONDS	150	/* longer than anything one end does alone */
@@ -49,7 +49,7 @@ struct end {
 	union ibv_gid gid;
 	uint32_t psn;
 	uint8_t timeout, retry, rnr;	/* of the QP, as in ibv_modify_qp() */
-	size_t max_msg;
+	size_t max_msg;		/* of one request: the least that either end wants and takes; 0: MAX_REQUEST */
 	unsigned int mr_flags;	/* of pln_mr_reg() */
 };
 
@@ -148,6 +148,7 @@ static inline void rdma_open(struct end *e, const char *where)
 {
 	struct timeval limit = { .tv_sec = SOCK_SECONDS };
 	struct ibv_device **list = ibv_get_device_list(NULL);
+	uint64_t theirs;
 	int on = 1;
 
 	if (!list || !list[0])
@@ -164,8 +165,9 @@ static inline void rdma_open(struct end *e, const char *where)
 	e->gid_index = ipv4_gid(e);
 	if (e->gid_index < 0)
 		quit("the RDMA device has a GID of an IPv4 address");
-	e->max_msg = e->port.max_msg_sz < MAX_REQUEST ? e->port.max_msg_sz :
-		     MAX_REQUEST;
+	e->max_msg = e->max_msg ?: MAX_REQUEST;
+	if (e->port.max_msg_sz < e->max_msg)
+		e->max_msg = e->port.max_msg_sz;
 	/* 2.1 s: emulation is slow at times; a ConnectX takes four times as long */
 	e->timeout = e->timeout ?:
 		e->port.link_layer == IBV_LINK_LAYER_INFINIBAND ? 17 : 19;
@@ -194,6 +196,9 @@ static inline void rdma_open(struct end *e, const char *where)
 	if (setsockopt(e->sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
 	    setsockopt(e->sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)))
 		die("setsockopt");
+	swap_words(e, e->max_msg, &theirs);
+	if (theirs < e->max_msg)
+		e->max_msg = theirs;
 	left_sock = e->sock;
 	left_pid = getpid();
 	atexit(leave_together);
@@ -454,6 +459,7 @@ struct request {
 	size_t peer_at;		/* in the peer's area */
 	size_t size;
 	uint32_t imm;
+	uint32_t invalidate;	/* a key, by the last of several */
 	uint64_t add, compare, swap;
 	uint64_t id;
 	bool wrong_lkey;
@@ -485,6 +491,8 @@ static inline int post_request(struct end *e, const struct request *r)
 		wr.wr.rdma.remote_addr = r->remote->peer_addr + r->peer_at;
 		wr.wr.rdma.rkey = r->remote->peer_rkey;
 	}
+	if (r->opcode == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = r->invalidate;
 	return ibv_post_send(e->qp, &wr, &bad);
 }
 
@@ -522,8 +530,11 @@ static inline enum ibv_wc_status move(struct end *e, const struct request *whole
 			r.peer_at += posted;
 			r.imm += turn++;
 			r.size = whole->size - posted;
-			if (r.size > e->max_msg)
+			if (r.size > e->max_msg) {
 				r.size = e->max_msg;
+				if (r.opcode == IBV_WR_SEND_WITH_INV)
+					r.opcode = IBV_WR_SEND;
+			}
 			err = post_request(e, &r);
 			if (err)
 				quit("a request is posted: %s", strerror(err));
