@@ -5,7 +5,7 @@
  *	pln_nvfs SECONDS MODULE DISK
  *
  * SECONDS of each race.  MODULE is the file of nvidia-fs.  DISK is a disk whose driver
- * has hooks for nvidia-fs: that of tests/kernel/nvfs-disk.
+ * has hooks for nvidia-fs: that of kernel/test/nvfs_disk.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -11,7 +11,7 @@
 int peer_setup(void);
 void peer_cleanup(void);
 
-/* For tests/kernel/nvfs-disk, too */
+/* For kernel/test/nvfs_disk, too */
 struct pci_dev *peer_get(void **buf);
 void peer_put(void);
 int peer_dma(u64 addr, bool write);
