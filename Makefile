@@ -13,7 +13,9 @@ include versions.mk
 comma := ,
 # Those that are built here; once one of them is there, it is kept up to date like the others
 BUILT := $(subst $(comma), ,$(BUILT_KERNELS))
-BUILT_NAMES := $(foreach k,$(BUILT),$(lastword $(subst -, ,$(k))))
+# Their goals: debug-kernel is the first one that is named so; one after it has its full name, 6.12-debug-kernel
+built_of = $(firstword $(filter $(1) %-$(1),$(BUILT)))
+BUILT_NAMES := $(foreach k,$(BUILT),$(or $(foreach n,$(lastword $(subst -, ,$(k))),$(if $(filter $(k),$(call built_of,$(n))),$(n))),$(k)))
 BUILT_THERE := $(foreach k,$(BUILT),$(if $(wildcard $(BUILD)/guest/$(k)/headers),$(k)))
 # So is a guest with the oldest kernel
 OLDEST_THERE := $(if $(wildcard $(BUILD)/guest/$(KERNEL_MIN)/release),$(KERNEL_MIN))
@@ -28,8 +30,8 @@ export V
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-IN_ROOT_GOALS := all bundle image bundle-arm64 image-arm64 qemu-arm64 demo check check-all check-nightly bench matrix report qemu qemu-asan qemu-tsan wire kernel userlib guest debug-guest kcsan-guest p2pdma-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
-HOST_GOALS := root third-party lands arm64-parts packages debug-kernel kcsan-kernel p2pdma-kernel oldest-kernel docs check-gpu bench-gpu install uninstall dist clean clean-cache help
+IN_ROOT_GOALS := all bundle image bundle-arm64 image-arm64 qemu-arm64 demo check check-all check-nightly bench matrix report qemu qemu-asan qemu-tsan wire kernel userlib guest debug-guest kcsan-guest p2pdma-guest 6.12-debug-guest oldest-guest $(addprefix kernel-,$(KVERS)) $(addprefix guest-,$(GUESTS))
+HOST_GOALS := root third-party lands arm64-parts packages debug-kernel kcsan-kernel p2pdma-kernel 6.12-debug-kernel oldest-kernel docs check-gpu bench-gpu install uninstall dist clean clean-cache help
 .PHONY: $(IN_ROOT_GOALS) $(HOST_GOALS) docs-generator
 
 ifneq ($(PEERLANE_IN_ROOT),1)
@@ -91,8 +93,8 @@ $(addprefix guest-,$(GUESTS)): guest-%: kernel-% userlib
 
 # Not in one go: what it builds decides what the goals are
 $(BUILT_NAMES:%=%-guest): %-guest:
-	@images/guest/build-kernel $(filter %-$*,$(BUILT))
-	+@$(MAKE) guest-$(filter %-$*,$(BUILT))
+	@images/guest/build-kernel $(call built_of,$*)
+	+@$(MAKE) guest-$(call built_of,$*)
 
 # Before the first one there is no such goal
 oldest-guest: kernel-$(KERNEL_MIN) userlib
@@ -162,8 +164,9 @@ packages: root ## Build the Debian packages: build/packages/*.deb
 debug-kernel: root ## Build Linux with KASAN, lockdep and the like, once (ten minutes), for the cases tagged debug
 kcsan-kernel: root ## Build Linux with KCSAN and lockdep, once (ten minutes), for the cases tagged kcsan
 p2pdma-kernel: root ## Build Linux 6.12 with P2PDMA, which Debian's lacks, once (five minutes), for the cases that boot it
+6.12-debug-kernel: root ## Build Linux 6.12 with KASAN and lockdep, once (ten minutes), for nvidia-fs, which knows no later one
 $(BUILT_NAMES:%=%-kernel): %-kernel:
-	@images/build/fetch-kernel-source $(filter %-$*,$(BUILT))
+	@images/build/fetch-kernel-source $(call built_of,$*)
 	+@images/build/in-root images/build/make-in-root $*-guest
 
 oldest-kernel: root ## Build a guest with the oldest kernel that the modules support, for the cases that boot it
@@ -203,6 +206,6 @@ clean-cache: ## Show the content of the cache; UNUSED=1 removes what this checko
 
 help: ## This text
 	@echo "Goals:"
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
 	@echo "Variables: V=1 shows every command; DEBIAN_MIRROR, PEERLANE_CACHE ($${PEERLANE_CACHE:-$${XDG_CACHE_HOME:-~/.cache}/peerlane}),"
 	@echo "PEERLANE_ACCEL=kvm|tcg, PEERLANE_MODE=root|unshare|sudo, JSON=FILE for check... and matrix, TESTS='...' for check..., DESTDIR and prefix for install and uninstall."

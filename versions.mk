@@ -32,10 +32,10 @@ K6_12_RELEASE=6.12.107+deb13-amd64
 K6_12_VERSION=6.12.107-1
 K6_12_IMAGE_SHA256=7794643cf4560de2a7e3b069e8ca8511ad2a568d652ea285f0fe051f79bc9e99
 
-# Kernels that are built here, only when asked for (make debug-kernel, kcsan-kernel, p2pdma-kernel): the guest kernel that each stands
-# in for, in whose version Debian's package linux-source-7.2 or -6.12 is fetched, a hyphen, and what is different
+# Kernels that are built here, only when asked for (make debug-kernel, kcsan-kernel, p2pdma-kernel, 6.12-debug-kernel): the guest kernel
+# that each stands in for, in whose version Debian's package linux-source-7.2 or -6.12 is fetched, a hyphen, and what is different
 # (images/guest/kernel-debug.config and so on). The checksums are those of the packages.
-BUILT_KERNELS=7.2-debug,7.2-kcsan,6.12-p2pdma
+BUILT_KERNELS=7.2-debug,7.2-kcsan,6.12-p2pdma,6.12-debug
 BUILT_7_2_SHA256=73ca6c22599ba411ab3179642d33501ca2c90174e13c3c8d86e996ea1cbf2a8f
 BUILT_6_12_SHA256=775b9ef84d7fa7927ccebfec33fbbe9aeb2482ebf9a92c771aafd33fb6e2ee27
 

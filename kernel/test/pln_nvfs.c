@@ -2,15 +2,17 @@
 /*
  * Peerlane: NVIDIA's file system driver, nvidia-fs, pins GPU memory for a program.
  *
- *	pln_nvfs SECONDS MODULE
+ *	pln_nvfs SECONDS MODULE DISK
  *
- * SECONDS of each race.  MODULE is the file of nvidia-fs.  Files are not read: that needs a driver of the disk with
- * hooks for nvidia-fs, which no kernel of Debian has.
+ * SECONDS of each race.  MODULE is the file of nvidia-fs.  DISK is a disk whose driver
+ * has hooks for nvidia-fs: that of kernel/test/nvfs_disk.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include "pln_test.h"
 
@@ -26,9 +28,26 @@ struct nvfs_map {
 	char unused[512];	/* it copies the largest argument of all its calls */
 };
 
+/* Its call: what moves between the disk and the GPU memory behind a shadow buffer */
+struct nvfs_io {
+	uint64_t shadow, offset, size, fence_value;
+	int64_t ret;
+	uint64_t inode;
+	uint32_t generation, major, minor;
+	uint64_t gpu_offset;
+	uint32_t pad;
+	int fd;
+	uint8_t flags;		/* 1: the call waits */
+	uint8_t reserved[3];
+	char unused[512];
+} __attribute__((packed, aligned(8)));
+
+#define NVFS_READ	_IOW('t', 2, int)
 #define NVFS_MAP	_IOW('t', 3, int)
+#define NVFS_WRITE	_IOW('t', 4, int)
 
 static char *fence;
+static int disk;
 
 static char *shadow_map(int nvfs)
 {
@@ -44,6 +63,23 @@ static int pin(int nvfs, const char *p, char *shadow)
 	};
 
 	return ioctl(nvfs, NVFS_MAP, &map);
+}
+
+/* UNIT at @offset of the disk; true: all of it was moved */
+static bool nvfs_io(int nvfs, unsigned long call, const char *shadow,
+		    uint64_t offset)
+{
+	struct nvfs_io io = {
+		.shadow = (uintptr_t)shadow, .offset = offset, .size = UNIT,
+		.fd = disk, .flags = 1,
+	};
+	struct stat st;
+
+	need(!fstat(disk, &st), "disk");
+	io.inode = st.st_ino;
+	io.major = major(st.st_rdev);
+	io.minor = minor(st.st_rdev);
+	return !ioctl(nvfs, call, &io) && io.ret == UNIT;
 }
 
 static int nvfs_open(void)
@@ -130,7 +166,161 @@ static void test_race(int fd, int seconds)
 	pthread_barrier_destroy(&r.start);
 }
 
-#define RELOADS	20
+static bool fill(int fd, uint32_t handle, uint8_t value)
+{
+	struct pln_gpu_op op = op_fill(handle, 0, UNIT, 1, value);
+
+	return !gpu_run(fd, &op, 1, NULL);
+}
+
+static uint32_t crc_now(int fd, uint32_t handle)
+{
+	struct pln_gpu_op op = op_crc(handle, 0, UNIT);
+	uint64_t crc = 0;
+
+	need(!gpu_run(fd, &op, 1, &crc), "CRC");
+	return crc;
+}
+
+/* The disk has a pattern in its first unit from now on */
+static void test_io(int fd)
+{
+	struct pln_gpu_query q0 = gpu_query(fd);
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	char *p = dev_map(fd, &a), *host = aligned_alloc(UNIT, UNIT), *shadow;
+	unsigned int i, others = 0;
+	int nvfs = nvfs_open();
+
+	shadow = shadow_map(nvfs);
+	need(host && shadow != MAP_FAILED && !pin(nvfs, p, shadow), "pin");
+	pattern(host, UNIT, 5);
+	need(pwrite(disk, host, UNIT, 0) == UNIT, "write the disk");
+	check(nvfs_io(nvfs, NVFS_READ, shadow, 0) &&
+	      crc_now(fd, a.handle) == crc32c(0, host, UNIT),
+	      "read: the disk's data is in GPU memory");
+	for (i = 0; i < UNIT; i++)
+		others += shadow[i] != 0;
+	check(!others, "read: it did not come by the shadow buffer");
+	need(fill(fd, a.handle, 0xa5), "fill");
+	check(nvfs_io(nvfs, NVFS_WRITE, shadow, UNIT), "write");
+	need(pread(disk, host, UNIT, UNIT) == UNIT, "read the disk");
+	for (i = 0, others = 0; i < UNIT; i++)
+		others += (uint8_t)host[i] != 0xa5;
+	check(!others, "write: GPU memory's data is on the disk");
+	munmap(shadow, UNIT);
+	gpu_free(fd, a.handle);
+	munmap(p, UNIT);
+	close(nvfs);
+	free(host);
+	check(room_is(fd, &q0), "nothing is left");
+}
+
+struct reader {
+	const char *shadow;
+	int nvfs;
+	atomic_int done;	/* reads */
+};
+
+static void *read_on(void *arg)
+{
+	struct reader *r = arg;
+
+	while (nvfs_io(r->nvfs, NVFS_READ, r->shadow, 0))
+		atomic_fetch_add(&r->done, 1);
+	return NULL;
+}
+
+/* Memory is freed while the disk's DMA goes there: none of it lands there later */
+static void test_io_race(int fd, int seconds)
+{
+	struct pln_gpu_query q0 = gpu_query(fd);
+	int nvfs = nvfs_open(), rounds = 0, bad = 0, dirty = 0, i;
+	double end = now() + seconds;
+	void *zeros = calloc(1, UNIT);
+	uint32_t clean = crc32c(0, zeros, UNIT);
+
+	free(zeros);
+	do {
+		struct pln_gpu_alloc a = gpu_alloc(fd, UNIT), b;
+		struct reader r = { .nvfs = nvfs, .shadow = shadow_map(nvfs) };
+		char *p = dev_map(fd, &a);
+		pthread_t thread;
+
+		need(r.shadow != MAP_FAILED &&
+		     !pin(nvfs, p, (char *)r.shadow), "pin");
+		need(!pthread_create(&thread, NULL, read_on, &r), "thread");
+		for (i = 0; i < 30000 && atomic_load(&r.done) <= rounds % 3; i++)
+			usleep(1000);
+		bad += i == 30000 || crc_now(fd, a.handle) == clean;
+		bad += gpu_free(fd, a.handle) != 0;
+		b = gpu_alloc(fd, UNIT);
+		dirty += crc_now(fd, b.handle) != clean;
+		pthread_join(thread, NULL);
+		dirty += crc_now(fd, b.handle) != clean;
+		gpu_free(fd, b.handle);
+		munmap((char *)r.shadow, UNIT);
+		munmap(p, UNIT);
+		rounds++;
+	} while (now() < end || rounds < 20);
+	close(nvfs);
+	check(!bad && !dirty,
+	      "freed while the disk is read, %d times: nobody else's memory is hit",
+	      rounds);
+	check(room_is(fd, &q0), "nothing is left");
+}
+
+/* Reads until it is killed; counts how often */
+static void use_forever(atomic_int *reads)
+{
+	int own = gpu_open(), nvfs = nvfs_open();
+
+	for (;;) {
+		struct pln_gpu_alloc a = gpu_alloc(own, UNIT);
+		char *p = dev_map(own, &a), *shadow = shadow_map(nvfs);
+
+		need(shadow != MAP_FAILED && !pin(nvfs, p, shadow), "pin");
+		need(nvfs_io(nvfs, NVFS_READ, shadow, 0), "read");
+		atomic_fetch_add(reads, 1);
+		munmap(shadow, UNIT);
+		gpu_free(own, a.handle);
+		munmap(p, UNIT);
+	}
+}
+
+static void test_io_kill(int fd, int seconds)
+{
+	struct pln_gpu_query q0 = gpu_query(fd);
+	double end = now() + seconds, limit;
+	int rounds = 0, bad = 0, status;
+	atomic_int *reads;
+	pid_t pid;
+
+	reads = mmap(NULL, sizeof(*reads), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	need(reads != MAP_FAILED, "memory");
+	do {
+		*reads = 0;
+		fflush(stdout);
+		pid = fork();
+		need(pid >= 0, "fork");
+		if (!pid)
+			use_forever(reads);
+		limit = now() + 30;
+		while (*reads < 1 + rounds % 5 && now() < limit)
+			usleep(rounds * 7919 % 1000);
+		need(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid,
+		     "kill");
+		bad += !*reads || !WIFSIGNALED(status) ||
+		       WTERMSIG(status) != SIGKILL;
+		rounds++;
+	} while (now() < end || rounds < 5);
+	check(!bad, "killed while it reads, %d times", rounds);
+	check(room_is(fd, &q0), "nothing is left");
+	munmap(reads, sizeof(*reads));
+}
+
+/* At least so many, however slow the machine */
+#define RELOADS	5
 
 /* What two processes share */
 struct reloading {
@@ -176,7 +366,7 @@ static void test_unload(int fd, int seconds, const char *module)
 	if (!pid)
 		reload(module, shared);
 	pthread_barrier_init(&r.start, NULL, 2);
-	while (now() < end || (shared->count < RELOADS && now() < end + 60)) {
+	while (now() < end || (shared->count < RELOADS && now() < end + 120)) {
 		struct pln_gpu_alloc a;
 		pthread_t thread;
 		char *p, *shadow;
@@ -235,15 +425,21 @@ int main(int argc, char **argv)
 {
 	int fd;
 
-	need(argc == 3, "usage: pln_nvfs SECONDS MODULE");
+	need(argc == 4, "usage: pln_nvfs SECONDS MODULE DISK");
 	fence = aligned_alloc(4096, 4096);
 	need(fence, "memory");
 	memset(fence, 0, 4096);
+	disk = open(argv[3], O_RDWR | O_DIRECT | O_CLOEXEC);
+	need(disk >= 0, "open the disk");
 	fd = gpu_open();
 	test_use(fd);
 	test_kill(fd);
+	test_io(fd);
+	test_io_race(fd, atoi(argv[1]));
+	test_io_kill(fd, atoi(argv[1]));
 	test_race(fd, atoi(argv[1]));
 	test_unload(fd, atoi(argv[1]), argv[2]);
+	close(disk);
 	close(fd);
 	return test_end();
 }

@@ -71,7 +71,7 @@ options() {
 		awk -v command="$1" '{ print (NF > 1 ? "valued" : "option") "\t" command " " $1 }'
 }
 {
-	make -s help | sed -n 's/^  \([a-z0-9-]*\) .*/goal	\1/p'
+	make -s help | sed -n 's/^  \([a-z0-9.-]*\) .*/goal	\1/p'
 	for kernel in $(sed -n 's/^HEADER_KERNELS=//p' versions.mk | tr , ' '); do
 		printf 'kernel\t%s\ngoal\tkernel-%s\ngoal\tguest-%s\n' "$kernel" "$kernel" "$kernel"
 	done

@@ -10,6 +10,8 @@
 /* peer.c: a device with an engine */
 int peer_setup(void);
 void peer_cleanup(void);
+
+/* For kernel/test/nvfs_disk, too */
 struct pci_dev *peer_get(void **buf);
 void peer_put(void);
 int peer_dma(u64 addr, bool write);

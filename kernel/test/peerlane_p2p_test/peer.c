@@ -36,11 +36,13 @@ struct pci_dev *peer_get(void **buf)
 		*buf = peer_buf;
 	return peer_pdev;
 }
+EXPORT_SYMBOL_GPL(peer_get);
 
 void peer_put(void)
 {
 	mutex_unlock(&peer_lock);
 }
+EXPORT_SYMBOL_GPL(peer_put);
 
 static void peer_wr64(void *p, u64 val)
 {
@@ -88,6 +90,7 @@ int peer_dma(u64 addr, bool write)
 	pci_info(peer_pdev, "engine error %u\n", readl(q + PLN_Q_ERROR_CODE));
 	return -EREMOTEIO;
 }
+EXPORT_SYMBOL_GPL(peer_dma);
 
 /* The same, all in one */
 int peer_do_dma(u64 addr, bool write)
