@@ -599,7 +599,7 @@ static const struct section copies_held[] = {
 	{ "copies behind what is held up", ask_copies },
 };
 
-/* With the argument "ids": no real driver has been asked yet */
+/* With the argument "ids" */
 static const struct section ids[] = {
 	{ "ids of memory by hand", ask_vmm_ids },
 };
