@@ -190,6 +190,12 @@ static void slab_free(struct drv_slab *slab, bool last)
 	free(slab);
 }
 
+/* With drv.lock held.  @size more would be too many. */
+static bool is_full(CUmemoryPool pool, uint64_t size)
+{
+	return pool->props.maxSize && pool->reserved + size > pool->props.maxSize;
+}
+
 /*
  * A new one, and its first block, of @size bytes.  That is used already: nobody gives
  * the slab back, or takes the block, before the caller has it.
@@ -227,7 +233,7 @@ static CUresult slab_new(CUmemoryPool pool, uint64_t size,
 	slab->used = 1;
 	slab->chunk = chunk;
 	pthread_mutex_lock(&drv.lock);
-	if (pool->props.maxSize && pool->reserved + size > pool->props.maxSize)
+	if (is_full(pool, size))
 		err = CUDA_ERROR_OUT_OF_MEMORY;
 	else
 		err = drv_chunk_add(NULL, chunk);
@@ -419,20 +425,24 @@ static CUresult alloc_in(CUmemoryPool pool, size_t asked, CUstream stream,
 	struct drv_job *job = NULL;
 	struct drv_block *block;
 	CUresult err;
+	bool full;
 
 	if (size < asked || size > pool->dev->info.vram_size)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	pthread_mutex_lock(&drv.lock);
 	while (!(block = find(pool, size, stream, &job))) {
+		full = is_full(pool, size);
 		pthread_mutex_unlock(&drv.lock);
-		err = slab_new(pool, size, &block);
+		err = full ? CUDA_ERROR_OUT_OF_MEMORY : slab_new(pool, size, &block);
 		if (err == CUDA_ERROR_OUT_OF_MEMORY) {
 			/*
 			 * What was freed and not waited for would do.  Others may be
-			 * quicker to take it: again, until there is none.
+			 * quicker to take it: again, until there is none.  In a full
+			 * pool only what it keeps itself makes room.
 			 */
-			err = drv_file_drain(stream->ctx->file);
-			if (!err && !drv_pools_squeeze(pool->dev))
+			err = full ? CUDA_SUCCESS : drv_file_drain(stream->ctx->file);
+			if (!err && !(full ? drv_pool_trim(pool, 0) :
+				      drv_pools_squeeze(pool->dev)))
 				err = CUDA_ERROR_OUT_OF_MEMORY;
 		}
 		if (err)

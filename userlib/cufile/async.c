@@ -173,12 +173,17 @@ void stream_go_on(void)
 	pthread_rwlock_unlock(&held);
 }
 
+void stream_refuse_held(void)
+{
+	refusers++;
+}
+
 bool stream_refuse(void)
 {
 	bool good = stream_hold_back();
 
 	if (good) {
-		refusers++;
+		stream_refuse_held();
 		stream_go_on();
 	}
 	return good;

@@ -298,7 +298,7 @@ static int write_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
  */
 static int copy_by_default_stream(struct lane *l, uint64_t dev, char *buf, size_t n, bool in)
 {
-	bool started;
+	bool copied, started;
 	CUevent end;
 	int r;
 
@@ -308,15 +308,24 @@ static int copy_by_default_stream(struct lane *l, uint64_t dev, char *buf, size_
 			return CUDA_ERROR_NOT_PERMITTED;
 		}
 		r = in ? cu.HtoDAsync(dev, buf, n, NULL) : cu.DtoHAsync(buf, dev, n, NULL);
-		if (!r)
+		copied = !r;
+		if (copied)
 			r = cu.EventRecord(end, NULL);
+		started = copied && !r;
+		if (copied && !started)
+			stream_refuse_held();
 		stream_go_on();
-		started = !r;
 		if (started)
 			r = cu.EventSync(end);
 		cu.EventDestroy(end);
 		if (started)
 			return r;
+		/* The lane may not go back before its end, which nothing else tells */
+		if (copied) {
+			r = cu.StreamSync(NULL);
+			stream_accept();
+			return r;
+		}
 	}
 	/* if there is a copy already, this one ends behind it */
 	if (!stream_refuse())

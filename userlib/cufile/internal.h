@@ -501,6 +501,8 @@ bool stream_hold_back(void);
 void stream_go_on(void);
 /* The same for a call that waits itself: until stream_accept() orders are refused. */
 bool stream_refuse(void);
+/* The same, between stream_hold_back() and stream_go_on(). */
+void stream_refuse_held(void);
 void stream_accept(void);
 
 /* ---- count.c ---- */

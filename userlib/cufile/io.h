@@ -21,6 +21,11 @@ struct io {
 	uint64_t file_size;	/* as leads_to_size() has it: p2p reads no block behind it */
 	uint32_t unit;		/* of p2p's whole blocks; 0: it was not asked */
 	bool registered;	/* what p2p passes on is for kernel_move() */
+	struct {
+		struct window *w;	/* of its first piece; NULL: none */
+		size_t avail;
+		bool fresh;
+	} handed;
 	bool part;		/* what they pass on is for p2p_part() */
 	bool gave_eio;		/* p2p, for what it passes on: nobody's other errno counts */
 	bool no_pages;		/* of mappings: the module was asked */

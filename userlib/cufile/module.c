@@ -54,6 +54,15 @@ void module_close(void)
 	device = -1;
 }
 
+/*
+ * Does the number lead to our open file still?  Handles of another open of the device
+ * are the same small numbers.
+ */
+static bool ours(void)
+{
+	return device >= 0 && leads_to(device, &node);
+}
+
 bool module_there(void)
 {
 	return device >= 0;
@@ -103,7 +112,7 @@ int module_register(uint64_t start, size_t len, uint32_t *handle,
 	struct pln_register reg = { .address = start, .size = len };
 
 	*why = NULL;
-	if (device < 0)
+	if (!ours())
 		return -ENODEV;
 	if (!ioctl(device, PLN_IOC_REGISTER, &reg)) {
 		*handle = reg.handle;
@@ -118,7 +127,8 @@ void module_unregister(uint32_t handle)
 {
 	struct pln_unregister un = { .handle = handle };
 
-	if (ioctl(device, PLN_IOC_UNREGISTER, &un))
+	/* else it went with its open file */
+	if (ours() && ioctl(device, PLN_IOC_UNREGISTER, &un))
 		log_line(LOG_ERROR, "GPU memory stays registered with "
 			 "/dev/peerlane: %s (%d): %s", errname(errno), errno,
 			 strerror(errno));
@@ -141,6 +151,10 @@ ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 
 	io->module_says = NULL;
 	io->file_refused = io->device_refused = false;
+	if (!ours()) {
+		errno = ENODEV;
+		return -1;
+	}
 	if (!ioctl(device, PLN_IOC_IO, &q))
 		return (ssize_t)q.done;
 	io->module_says = words(q.reason);
@@ -159,7 +173,7 @@ void module_queue(struct ring_io *r, uint64_t at, struct io_uring_sqe *sqe)
 {
 	r->module = request(&r->io, r->window->handle, at, r->off, r->len);
 	sqe->opcode = IORING_OP_URING_CMD;
-	sqe->fd = device;
+	sqe->fd = ours() ? device : -1;
 	sqe->cmd_op = PLN_IOC_IO;
 	sqe->addr3 = (uintptr_t)&r->module;	/* struct pln_uring: what follows is 0 */
 }

@@ -64,6 +64,8 @@ bool nvrm_open(struct nvrm *n)
 
 	/* one by one: a child may close them meanwhile */
 	n->ctl = n->uvm = -1;
+	/* and know nothing of the ones before */
+	n->ctl_node = n->uvm_node = (struct node){ .known = false };
 	n->client = 0;
 	n->major = 0;
 	memset(n->version, 0, sizeof(n->version));

@@ -320,9 +320,17 @@ static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 			return WENT_SHORT;
 	}
 	for (turn = 0; turn < 2; turn++) {
-		int e = -window_get(&io->mem, dev, min_of(len, max), &w,
-				    &avail, &fresh, &why);
+		int e = 0;
 
+		if (io->handed.w) {
+			w = io->handed.w;
+			avail = io->handed.avail;
+			fresh = io->handed.fresh;
+			io->handed.w = NULL;
+		} else {
+			e = -window_get(&io->mem, dev, min_of(len, max), &w,
+					&avail, &fresh, &why);
+		}
 		*piece = min_of(len, avail ? round_up(avail, unit) :
 				      KIB(config.window_kb));
 		if (e) {
@@ -340,7 +348,9 @@ static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 			return NOT_MAPPED;
 		}
 		if (!w->host && !io->registered) {
-			window_put(w);
+			io->handed.w = w;
+			io->handed.avail = avail;
+			io->handed.fresh = fresh;
 			return REGISTERED;
 		}
 		if (!ends) {	/* another thread has just forgotten the refusal */
@@ -668,10 +678,18 @@ ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 ssize_t kernel_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		    size_t *pass)
 {
-	if (io->registered)
-		return direct_move(io, dev, off, len, pass);
-	*pass = len;
-	return 0;
+	ssize_t r;
+
+	if (!io->registered) {
+		*pass = len;
+		return 0;
+	}
+	r = direct_move(io, dev, off, len, pass);
+	/* where the file ends here, or the memory has gone */
+	if (io->handed.w)
+		window_put(io->handed.w);
+	io->handed.w = NULL;
+	return r;
 }
 
 /* By both paths, of whole blocks at the place @off, with memory of @s. */
@@ -786,8 +804,13 @@ ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len, size_t *
 
 bool io_failed(struct io *io, int err, uint64_t off)
 {
-	/* the last two say that nobody tried */
-	if (path_error(err) || err == EINTR || err == ECANCELED ||
+	/*
+	 * The last two say that nobody tried.  A security module may allow ioctl() and no
+	 * command of a ring; a thread's ioctl() has the errno that counts.
+	 */
+	if ((io->way == PLN_PATH_KERNEL &&
+	     (err == EACCES || err == EPERM || err == EBADF)) ||
+	    path_error(err) || err == EINTR || err == ECANCELED ||
 	    (may_collide(io, err) && !p2p_only()))
 		return false;
 	last_error(io, err, off, 0);

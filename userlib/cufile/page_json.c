@@ -11,6 +11,7 @@ const char *const path_names[PLN_PATH_COUNT] = {
 	"none", "p2p", "kernel", "coherent", "bounce", "posix", "cache"
 };
 const char *const flow_names[2] = { "read", "write" };
+static const char *const vector_names[2] = { "readv", "writev" };
 static const char *const op_names[OPS] = {
 	[OP_FILE_REGISTER] = "file_register",
 	[OP_FILE_DEREGISTER] = "file_deregister",
@@ -138,6 +139,22 @@ static void put_calls(struct object *o, const struct counters *c)
 		put(&one, "microseconds", c->flow[i].ns / 1000);
 		end(&one);
 	}
+	for (i = 0; i < 2; i++) {
+		one = begin(&calls, vector_names[i]);
+		put(&one, "ok", c->vector[i].ok);
+		put(&one, "failed", c->vector[i].err);
+		put(&one, "bytes", c->vector[i].bytes);
+		put(&one, "microseconds", c->vector[i].ns / 1000);
+		end(&one);
+	}
+	one = begin(&calls, "batches");
+	put(&one, "bytes_read", c->batch_bytes[0]);
+	put(&one, "bytes_written", c->batch_bytes[1]);
+	put(&one, "submits", c->submits);
+	put(&one, "submit_microseconds", c->submit_ns / 1000);
+	put(&one, "ends", c->ends);
+	put(&one, "end_microseconds", c->end_ns / 1000);
+	end(&one);
 	for (i = 0; i < OPS; i++) {
 		if (!c->ok[i] && !c->err[i])
 			continue;

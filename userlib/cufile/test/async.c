@@ -440,7 +440,7 @@ static void *write_1001(void *arg)
  */
 void test_async_beside(void)
 {
-	enum { EVENTS, NO_EVENTS, NOT_PINNED, LACKS };
+	enum { EVENTS, NO_EVENTS, NOT_RECORDED, NOT_PINNED, LACKS };
 	char *data = malloc(SIZE), *g, *copied;
 	pthread_t copies, orders;
 	struct an_order o;
@@ -458,6 +458,7 @@ void test_async_beside(void)
 		a = (struct a_read){ .fh = o.fh, .g = copied };
 		mock.no_streams = true;
 		mock.no_events = turn / 2 == NO_EVENTS;
+		mock.no_record = turn / 2 == NOT_RECORDED;
 		mock.no_pinning = turn / 2 == NOT_PINNED;
 		mock.hold_default = true;
 		pthread_create(&copies, NULL, turn % 2 ? write_1001 : read_1001, &a);

@@ -335,6 +335,7 @@ static struct {
 	uintptr_t from, size;	/* of the function */
 	_Atomic bool on;
 	unsigned int open, closed, open_again; /* children of a process that was so */
+	unsigned int lost;	/* that hung, or crashed */
 } steps;
 
 static void step(int sig, siginfo_t *info, void *at)
@@ -357,7 +358,9 @@ static void step(int sig, siginfo_t *info, void *at)
 		_exit(cuFileDriverOpen().err == 5001 ? 51 : 0);
 	}
 	waitpid(pid, &status, 0);
-	if (WIFEXITED(status) && !WEXITSTATUS(status))
+	if (!WIFEXITED(status) || (WEXITSTATUS(status) && WEXITSTATUS(status) != 51))
+		steps.lost++;
+	else if (!WEXITSTATUS(status))
 		steps.closed++;
 	else if (steps.closed)
 		steps.open_again++;
@@ -386,14 +389,16 @@ static bool each_step(void)
 	close_it();
 	steps.on = false;
 	sigaction(SIGTRAP, &was, NULL);
-	printf("# children of each instruction: %u of an open library, %u of a closed one, %u wrong\n",
-	       steps.open, steps.closed, steps.open_again);
+	printf("# children of each instruction: %u of an open library, %u of a closed one, %u wrong, %u lost\n",
+	       steps.open, steps.closed, steps.open_again, steps.lost);
 	fflush(stdout);
-	return steps.open > 1 && steps.closed > 1 && !steps.open_again && !cuFileUseCount();
+	return steps.open > 1 && steps.closed > 1 && !steps.open_again && !steps.lost &&
+	       !cuFileUseCount();
 }
 #else
 static bool each_step(void)
 {
+	printf("# children of each instruction: on x86-64 only\n");
 	return true;
 }
 #endif

@@ -49,6 +49,7 @@ struct mock {
 	_Atomic bool hold_io;	/* file IO waits */
 	bool no_streams;
 	bool no_events;
+	bool no_record;		/* of events */
 	int capture;		/* CUstreamCaptureStatus of all streams */
 	_Atomic int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
 	const char *kernel_line; /* what the kernel says when p2p fails */

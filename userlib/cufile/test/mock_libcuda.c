@@ -1444,13 +1444,15 @@ static int await_copies(bool blocking)
 int cuStreamSynchronize(void *s);
 int cuStreamSynchronize(void *s)
 {
-	struct stream *stream = s;
+	struct stream *stream = s ? s : &by_default;
 	int r;
 
 	pthread_mutex_lock(&lock);
-	while (calls_in(s))
+	while (s ? calls_in(s) : returned < launched)
 		pthread_cond_wait(&calls_change, &lock);
 	pthread_mutex_unlock(&lock);
+	if (!s)
+		default_waits();
 	r = await_copies(false);
 	if (r)
 		stream->ops = 0;
@@ -1566,6 +1568,8 @@ int cuEventRecord(void *e, void *s)
 {
 	struct event *ev = e;
 
+	if (mock.no_record)
+		return OUT_OF_MEMORY;
 	ev->stream = s ? s : &by_default;
 	ev->number = ev->stream->number;
 	pthread_mutex_lock(&lock);

@@ -542,6 +542,61 @@ void test_module_ring(void)
 }
 
 /* The program's descriptor of a device has the number that the library's had */
+static unsigned long long window_hits(void)
+{
+	char text[16384];
+	int n = pln_file_stats_json(NULL, text, sizeof(text));
+	const char *p = n > 0 && n < (int)sizeof(text) ? strstr(text, "\"hits\":") : NULL;
+
+	return p ? strtoull(p + 7, NULL, 10) : ~0ULL;
+}
+
+/*
+ * A registration is looked for once in each transfer.  Then the number of /dev/peerlane
+ * becomes another open file's, as after close_range(): handles of ours mean nothing there.
+ */
+void test_module_taken(void)
+{
+	char *data = malloc(SIZE), *g = gpu(SIZE), link[64], target[64];
+	int fd, i, n, own = -1;
+	unsigned long long before;
+	CUfileHandle_t fh;
+
+	noise(data, SIZE);
+	fd = make(path, 0, data, SIZE);
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	before = window_hits();
+	for (i = 0; i < 3; i++) {
+		is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "a read by the module");
+		is((long long)(window_hits() - before), i, "found its registration, but for the first");
+	}
+	all_by(fh, PLN_PATH_KERNEL, 3 * SIZE, "all by the module");
+	for (i = 3; i < 1024 && own < 0; i++) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", i);
+		memset(target, 0, sizeof(target));
+		if (readlink(link, target, sizeof(target) - 1) >= 0 && !strcmp(target, "/dev/null"))
+			own = i;
+	}
+	n = open("/dev/null", O_RDWR);
+	check(own >= 0 && dup2(n, own) == own, "the program has the number of /dev/peerlane");
+	close(n);
+	mock.module_calls = 0;
+	memset(mem(g), 0, SIZE);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "a read after that");
+	check(!memcmp(mem(g), data, SIZE), "has the right data");
+	all_by(fh, PLN_PATH_BOUNCE, SIZE, "and was staged");
+	is((long long)mock.module_calls, 0, "the other open file was not asked");
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	check(mock.registered > 0, "nor is anything unregistered there");
+	check(fcntl(own, F_GETFD) >= 0 && !close(own), "it is not closed with the library");
+	fresh(NULL);
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
 void test_module_reopened(void)
 {
 	char *data = malloc(SIZE), *g = gpu(SIZE), link[64], target[64];

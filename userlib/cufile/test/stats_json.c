@@ -138,6 +138,9 @@ static void test_levels(void)
 		has(o, "calls.read.bytes", SIZE);
 		has(o, "calls.write.ok", 0);
 		has(o, "calls.file_register.ok", 1);
+		has(o, "calls.readv.ok", 0);
+		has(o, "calls.batches.submits", 0);
+		has(o, "calls.batches.bytes_read", 0);
 		if (level >= 2)
 			has(o, "sizes.read.131072", 1);
 		else

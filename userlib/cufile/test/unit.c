@@ -1761,6 +1761,7 @@ static void together(void)
 	test_module_no_pages();
 	test_module_after_late();
 	test_module_ring();
+	test_module_taken();
 	test_module_reopened();
 	test_nvidia();
 	test_nvidia_refused();

@@ -148,8 +148,9 @@ int pln_file_stats(void *fh, struct pln_file_stats *stats);
  * Example:
  *
  *	char text[16384];
+ *	int n = pln_file_stats_json(NULL, text, sizeof(text));
  *
- *	if (pln_file_stats_json(NULL, text, sizeof(text)) < (int)sizeof(text))
+ *	if (n >= 0 && n < (int)sizeof(text))
  *		puts(text);
  *
  * Since 0.1.
