@@ -38,7 +38,7 @@ cx_run() {
 	hosts_boot 850 2
 	jq ".ports[] | {out: .out.drops.loss, in: .in.drops.loss, reordered: .in.reordered}" wire/counters.json
 	check "packets got lost, both ways, by the counters of the wire" \
-		jq -e "[.ports[] | .out.drops.loss + .in.drops.loss > 0] | length == 2 and all" wire/counters.json
+		jq -e ".ports | [.a.out.drops.loss + .b.in.drops.loss, .b.out.drops.loss + .a.in.drops.loss] | all(. > 0)" wire/counters.json
 	check "packets overtook others, both ways" \
 		jq -e "[.ports[] | .in.reordered > 0] | length == 2 and all" wire/counters.json
 	finish
