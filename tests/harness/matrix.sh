@@ -17,6 +17,8 @@ check "the list" "$matrix" -l --out listed
 check_false "leaves nothing behind" test -e listed
 check_eq "every topology is in it" "$("$TOP/scenarios/draw" -l | wc -l)" \
 	"$(awk '{ print $1 }' list | sort -u | wc -l)"
+check_eq "run-the-matrix.md says how many cells there are" "$(wc -l <list)" "$(sed -nE 's|^[0-9]+/([0-9]+) .*|\1|p; s/^([0-9]+) as expected.*/\1/p' \
+	"$TOP/docs/how-to/run-the-matrix.md" | sort -u)"
 # What Linux makes of each machine, as people have worked it out
 check_eq "what is expected of a copy with kernel 7.2" "$(cat <<'END'
 acs-redirect p2p-root p2p-root
