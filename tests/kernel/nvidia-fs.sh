@@ -46,7 +46,7 @@ check "it compiles, with NVIDIA's header, against our symbols" make -C "$headers
 	KBUILD_EXTRA_SYMBOLS="$built/peerlane_gpu/Module.symvers" modules
 # The other side of its hooks is compiled with its header
 mkdir "$OUT/disk"
-ln -s "$TOP/kernel/test/nvfs_disk/nvfs_disk.c" "$OUT/disk/"
+ln -s "$TOP/kernel/test/nvfs_disk"/nvfs_disk.[ch] "$OUT/disk/"
 cat >"$OUT/disk/Kbuild" <<END
 obj-m := nvfs_disk.o
 ccflags-y := -I$OUT/nvfs -I$nvidia/nvidia -I$TOP/kernel/test/peerlane_p2p_test

@@ -17,13 +17,11 @@
 #include <linux/wait_bit.h>
 
 #include "nvfs-dma.h"
+#include "nvfs_disk.h"
 #include "p2p_test.h"
 
 #define DISK_SIZE	SZ_1M
 #define DISK_SEGMENTS	(PEER_BUF_SIZE / PAGE_SIZE)
-
-int scsi_v1_register_dma_scsi_ops(struct nvfs_dma_rw_ops *ops);
-void scsi_v1_unregister_dma_scsi_ops(void);
 
 static void *disk_data;
 static struct pci_dev *disk_peer;	/* bound as long as the disk is there */
@@ -44,6 +42,7 @@ static struct nvfs_dma_rw_ops *disk_get_ops(void)
 	struct nvfs_dma_rw_ops *ops;
 
 	atomic_inc(&disk_ops_users);
+	/* Before the look: who takes them away does so first, and looks for users then */
 	smp_mb__after_atomic();
 	ops = READ_ONCE(disk_ops);
 	if (!ops)
