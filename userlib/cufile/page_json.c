@@ -126,27 +126,29 @@ static void put_gauges(struct object *o, const struct gauges *g)
 	end(&sub);
 }
 
+static void put_transfers(struct object *calls, const char *name, uint64_t ok,
+			  uint64_t failed, uint64_t bytes, uint64_t ns)
+{
+	struct object one = begin(calls, name);
+
+	put(&one, "ok", ok);
+	put(&one, "failed", failed);
+	put(&one, "bytes", bytes);
+	put(&one, "microseconds", ns / 1000);
+	end(&one);
+}
+
 static void put_calls(struct object *o, const struct counters *c)
 {
 	struct object calls = begin(o, "calls"), one;
 	unsigned int i;
 
-	for (i = 0; i < 2; i++) {
-		one = begin(&calls, flow_names[i]);
-		put(&one, "ok", c->flow[i].ok);
-		put(&one, "failed", c->flow[i].err);
-		put(&one, "bytes", c->flow[i].bytes);
-		put(&one, "microseconds", c->flow[i].ns / 1000);
-		end(&one);
-	}
-	for (i = 0; i < 2; i++) {
-		one = begin(&calls, vector_names[i]);
-		put(&one, "ok", c->vector[i].ok);
-		put(&one, "failed", c->vector[i].err);
-		put(&one, "bytes", c->vector[i].bytes);
-		put(&one, "microseconds", c->vector[i].ns / 1000);
-		end(&one);
-	}
+	for (i = 0; i < 2; i++)
+		put_transfers(&calls, flow_names[i], c->flow[i].ok, c->flow[i].err,
+			      c->flow[i].bytes, c->flow[i].ns);
+	for (i = 0; i < 2; i++)
+		put_transfers(&calls, vector_names[i], c->vector[i].ok, c->vector[i].err,
+			      c->vector[i].bytes, c->vector[i].ns);
 	one = begin(&calls, "batches");
 	put(&one, "bytes_read", c->batch_bytes[0]);
 	put(&one, "bytes_written", c->batch_bytes[1]);

@@ -541,7 +541,6 @@ void test_module_ring(void)
 	free(got);
 }
 
-/* The program's descriptor of a device has the number that the library's had */
 static unsigned long long window_hits(void)
 {
 	char text[16384];
@@ -597,6 +596,7 @@ void test_module_taken(void)
 	free(data);
 }
 
+/* The program's descriptor of a device has the number that the library's had */
 void test_module_reopened(void)
 {
 	char *data = malloc(SIZE), *g = gpu(SIZE), link[64], target[64];
