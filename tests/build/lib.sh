@@ -30,13 +30,3 @@ judge() {
 within() {
 	judge "$1" "$2" "$(elapsed "$3")"
 }
-
-# wait_for SECONDS CMD...: until CMD succeeds; fails when the time is over
-wait_for() {
-	wait_until=$(($(cut -d . -f 1 /proc/uptime) + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$(cut -d . -f 1 /proc/uptime)" -lt "$wait_until" ] || return 1
-		sleep 0.05
-	done
-}

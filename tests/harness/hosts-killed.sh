@@ -6,6 +6,7 @@
 # timeout: 180
 
 . "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/lib/stopwatch.sh"
 . "$TOP/tests/harness/lib.sh"
 
 need_tool cpio flock
@@ -22,14 +23,6 @@ left() {
 }
 none_left() {
 	[ -z "$(left)" ]
-}
-within() { # SECONDS COMMAND…
-	until=$(($(cut -d. -f1 /proc/uptime) + $1))
-	shift
-	until "$@"; do
-		[ "$(cut -d. -f1 /proc/uptime)" -lt "$until" ] || return 1
-		sleep 0.02
-	done
 }
 # the insides of a fake emulator do not end with it
 bury() {
@@ -58,10 +51,10 @@ killed_when() {
 	sh parent "$MARK" &
 	parent=$!
 	at_exit "kill -KILL $parent 2>/dev/null"
-	within 60 test -s pid
-	within 60 "$@" || fail "$desc: the moment comes" "$(cat said)"
+	wait_for 60 test -s pid
+	wait_for 60 "$@" || fail "$desc: the moment comes" "$(cat said)"
 	kill -KILL "$(cat pid)"
-	check "$desc: no process is left" within 60 none_left
+	check "$desc: no process is left" wait_for 60 none_left
 	left | while read -r pid; do
 		echo "# left: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c 1-200)"
 	done
@@ -98,11 +91,11 @@ exec 9>o/.guard
 flock 9
 env "$MARK" QEMU="$TOP/tests/harness/fake-qemu" timeout 60 sh driver 40 2 >said 2>&1 9>&- &
 next=$!
-check "the next run waits until all that is cleaned up" within 60 waits
+check "the next run waits until all that is cleaned up" wait_for 60 waits
 check_false "and has begun nothing" test -e o/wire
 exec 9>&-
 wait "$next"
 check_eq "then it works" 0 $?
 check_eq "and it leaves no socket and no pipe either" "" "$(in_files)"
-check "nor a process" within 60 none_left
+check "nor a process" wait_for 60 none_left
 finish

@@ -6,6 +6,7 @@
 # timeout: 200
 
 . "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/lib/stopwatch.sh"
 
 need_tool jq cpio flock
 need_file "$BUILD/wire/peerlane-wire" "$BUILD/guest/7.2/rdma.cpio"
@@ -20,15 +21,6 @@ of() {
 	done
 }
 
-# within SECONDS COMMAND…
-within() {
-	until=$(($(cut -d. -f1 /proc/uptime) + $1))
-	shift
-	until "$@"; do
-		[ "$(cut -d. -f1 /proc/uptime)" -lt "$until" ] || return 1
-		sleep 0.1
-	done
-}
 talks() { # FOLDER: its guests do
 	grep -q '^@host barrier up' "$1/a/result.log" 2>/dev/null
 }
@@ -38,12 +30,12 @@ idle() { # FOLDER
 
 # kills PID FOLDER WHO
 kills() {
-	check "$3: its guests run" within 90 talks "$2"
+	check "$3: its guests run" wait_for 90 talks "$2"
 	at_exit "of $2 | sed 's/:.*//' | xargs -r kill -KILL 2>/dev/null"
 	check "$3: two emulators and a wire work in its folder" \
 		test "$(of "$2" | grep -cE 'qemu-system|peerlane-wire')" -eq 3
 	kill -KILL "$1"
-	check "$3 is killed: nobody works there any more" within 30 idle "$2"
+	check "$3 is killed: nobody works there any more" wait_for 30 idle "$2"
 	of "$2" | sed 's/^/# left: /'
 	check_eq "$3 is killed: no image, no memory, nothing for guests" '' \
 		"$(find "$2" \( -name '*.img' -o -name '*.cpio' -o -name ram -o -name case -o -name '.run' \) -print)"
@@ -67,5 +59,5 @@ kills $! "$OUT/tests/fix/hosts" tests/run
 noted() {
 	[ ! -e tests/.run ]
 }
-check "tests/run is killed: its own notes are gone too" within 30 noted
+check "tests/run is killed: its own notes are gone too" wait_for 30 noted
 finish

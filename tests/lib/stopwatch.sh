@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# How long something took, and whether other programs were busy meanwhile.
+# How long something took, and whether other programs were busy meanwhile; and waits with a bound.
 
 # stopwatch: the time, the ticks that all processors were busy, and those of what has
 # ended below this shell
@@ -18,4 +18,14 @@ elapsed() {
 		own = ($7 - $4) / $1
 		printf "%.2f %.2f %.2f\n", $5 - $2, own, ($6 - $3) / $1 - own
 	}'
+}
+
+# wait_for SECONDS CMD...: until CMD succeeds; fails when the time is over
+wait_for() {
+	wait_until=$(($(cut -d . -f 1 /proc/uptime) + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$(cut -d . -f 1 /proc/uptime)" -lt "$wait_until" ] || return 1
+		sleep 0.02
+	done
 }
