@@ -119,6 +119,10 @@ check "its words say it, too" has page.html 'sw0.1 – nvme0, up: busy for 0.88 
 check "a terminal has it" has text 'modelled time line of one, copy: 5.00 ms, 0.0833 ms in a column; busy . : - = + * #, # is 50 %'
 check_eq "... with a column for each sixtieth" "|############============            ::::::::::::            | |                                    ========================|" \
 	"$(sed -n 's/.*sw0.1 - nvme0[^|]*//p' text | sed 'N; s/\n/ /')"
+jq '(.. | .when? // empty).busy_ns |= map(if . > 0 then 400 else 0 end)' good.json >idle.json
+"$report" --text idle.json >idle
+check "no line is drawn to the scale of next to nothing" has idle 'modelled time line of one, copy: 5.00 ms, each link busy for less than 0.05 % of it'
+check_false "... at all" grep -q 'sw0.1 - nvme0, up  *|' idle
 check "nothing is fetched from elsewhere" \
 	sh -c '! grep -qE "src=|href=.h|@import|url\(|<script" page.html'
 well_formed() { xmllint --noout --nonet "$1"; }

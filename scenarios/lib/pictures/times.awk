@@ -10,7 +10,8 @@
 #	times_svg(ID, LABEL)			the drawing of a label: a row for each direction,
 #						a bar for each slice; the highest is that
 #						of the slice that was busiest, which is named
-#	times_text(LABEL)			the same for a terminal
+#	times_text(LABEL)			the same for a terminal; a sentence where no link
+#						was busy enough to be drawn
 #	times_css()				its style rules
 #
 # The labels are times_label[1 … times_labels].
@@ -115,6 +116,9 @@ function times_text(label,    i, j, k, row, all, column, from, to, part, busy, m
 				most = busy[i, k]
 		}
 	}
+	# A few commands, of which a scale to the busiest would make a full line
+	if (most / column < .0005)
+		return "  modelled time line of " label ": " times_ms(all) ", each link busy for less than 0.05 % of it\n"
 	text = "  modelled time line of " label ": " times_ms(all) ", " times_ms(column) " in a column; busy . : - = + * #, # is " \
 	    times_percent(most / column) "\n"
 	for (i = 1; i <= times_rows[label]; i++) {
