@@ -430,6 +430,7 @@ static void asked(uint64_t queued, uint64_t calls, const char *what)
 /* Batches and streams, with no thread for each */
 void test_module_ring(void)
 {
+	static const int denied[] = { EACCES, EPERM, EBADF };
 	char *data = malloc(N * SIZE), *got = malloc(N * SIZE), *g = gpu(N * SIZE);
 	char *h = gpu(N * SIZE), *at[N];
 	size_t size = SIZE;
@@ -489,6 +490,16 @@ void test_module_ring(void)
 	is(batch(fh, CUFILE_WRITE, at), N - 1, "an error that is no refusal");
 	asked(N, 0, "nobody tries again");
 	check(strstr(stats_of(fh).reason, "ENOSPC"), "why: %s", stats_of(fh).reason);
+
+	/* the ring is denied the command, and ioctl() is not */
+	for (i = 0; i < 3; i++) {
+		mock.module_errno = denied[i];
+		mock.module_count = 1;
+		memset(mem(g), 0, N * SIZE);
+		is(batch(fh, CUFILE_READ, at), N, "a command that is denied to the ring");
+		asked(N, 1, "a thread does it");
+		check(!memcmp(mem(g), got, N * SIZE), "the data is right");
+	}
 
 	/* a file that it refuses, and a module that does no such IO */
 	fd2 = make(other, 0, data, N * SIZE);
