@@ -84,6 +84,11 @@ check "… says which" grep -q 'no/such/folder cannot be written' err
 mkdir folder
 doctor 73 --from healthy.rec --prometheus folder
 check_eq "… and leaves nothing there" folder "$(echo folder*)"
+# as /dev/stdout is one; to be root is enough to put a file in its place
+ln -s /proc/self/fd/1 link
+doctor 0 --from healthy.rec --prometheus link
+check "a link is written through" grep -q '^peerlane_doctor_findings' out
+check "… and stays one" test -L link
 doctor 64 --list --prometheus metrics.prom
 
 # ---- Nagios ----

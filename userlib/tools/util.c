@@ -82,9 +82,21 @@ void print_json(struct json_object *o)
 int replace_file(const char *name, void (*put)(FILE *f, const void *arg), const void *arg)
 {
 	char temporary[PATH_MAX];
+	struct stat st;
 	FILE *f = NULL;
 	int fd, n, r;
 
+	if (!lstat(name, &st) && !S_ISREG(st.st_mode)) {
+		f = fopen(name, "we");
+		if (f) {
+			put(f, arg);
+			r = ferror(f);
+			if (!fclose(f) && !r)
+				return EXIT_OK;
+		}
+		complain("%s cannot be written: %s", name, strerror(errno));
+		return EXIT_NO_OUTPUT;
+	}
 	n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", name);
 	errno = ENAMETOOLONG;
 	fd = n < (int)sizeof(temporary) ? mkostemp(temporary, O_CLOEXEC) : -1;

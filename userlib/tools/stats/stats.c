@@ -54,7 +54,7 @@ static const struct opt options[] = {
 	  .help = "with --watch: repeat N times" },
 	{ PROMETHEUS, "prometheus", "FILE", .only = PROCESSES,
 	  .help = "write FILE in the text format of Prometheus, and print nothing",
-	  .more = "The file is replaced by rename(2) each time, as the textfile collector needs it." },
+	  .more = "A regular file is replaced by rename(2) each time, as the textfile collector needs it." },
 	{ 0 }
 };
 

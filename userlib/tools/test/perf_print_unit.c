@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 	/* an operation has a plot when all of it was measured */
 	o.ops = 1 << PERF_WRITE;
 	if (!strcmp(argv[1], "plot"))
-		return !perf_write_gnuplot(&r, "/dev/stdout");
+		return !perf_write_gnuplot(&r, "/proc/self/fd/1");
 	if (!strcmp(argv[1], "json")) {
 		perf_print_json(&r, EXIT_OK);
 		return 0;
