@@ -3,9 +3,6 @@
 # PLN_TOP is the checkout; kernel/Makefile sets it.
 ccflags-y += -I$(PLN_TOP)/kernel/include -I$(PLN_TOP)/hw-model/peerlane
 ccflags-y += -include $(PLN_TOP)/kernel/compat/compat.h
-# __FILE__ names no folder of the checkout, neither by its name nor as seen from the kernel's
-ccflags-y += -fmacro-prefix-map=$(PLN_TOP)/= \
-	     -fmacro-prefix-map=$(shell realpath --relative-to=. $(PLN_TOP))/=
 ccflags-y += -DPLN_MODULE_VERSION=\"$(PLN_VERSION)\"
 ccflags-$(PLN_ANY_KERNEL) += -DPLN_ANY_KERNEL
 ifneq ($(wildcard $(srctree)/include/linux/dma-buf-mapping.h),)

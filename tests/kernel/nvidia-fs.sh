@@ -23,7 +23,7 @@ cp -R "$nvfs/src" "$OUT/nvfs"
 # Its own build looks for NVIDIA's driver below /usr/src, and for the kernel's headers below /lib/modules; these are its other
 # steps.  The first one builds some thirty modules to learn what the kernel has, which takes minutes; so what it has learnt is
 # kept for this kernel and compiler.
-known=$PEERLANE_CACHE/kernel-check/nvidia-fs-$({ cat "$nvfs/src/configure" "$headers/.config"
+known=$PEERLANE_CACHE/kernel-check/nvidia-fs-$({ cat "$nvfs/src/configure" "$headers/include/config/auto.conf"
 	echo "$release"; cc --version; } | sha256sum | cut -c 1-16)
 # shellcheck disable=SC2317 # called through check
 configure() {
