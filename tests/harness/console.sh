@@ -120,6 +120,17 @@ too_large theirs
 echo '[ 2.0] Call Trace:' >>console
 check_eq "nor another trace" "9: [ 2.0] Call Trace:" "$(scan_console console allow)"
 
+sleeps() { # FUNCTION: it may sleep where nobody may
+	printf '[ 1.0] %s\n' 'BUG: sleeping function called from invalid context at include/linux/sched/mm.h:321' \
+		'1 lock held by a/66:' ' #0: ff00 (lock){+.+.}-{2:2}, at: holder+0x1/0x2 [module]' 'Call Trace:' ' <TASK>' \
+		' __might_sleep+0x1/0x2' " $1+0x1/0x2 [module]" ' </TASK>' >console
+}
+printf 'sleeping function .* theirs[+]\ta mistake of others\n' >allow
+sleeps theirs
+check "a function that may sleep and is allowed, with its trace" scan_console console allow
+sleeps ours
+check_eq "and no other function" 1 "$(scan_console console allow | grep -c 'sleeping function .* ours[+]')"
+
 printf '[ 1.0] WARNING: CPU: 0 at a.c:1\n[ 1.1] WARNING: CPU: 0 at b.c:1\n' >console
 printf 'at a[.]c:1\twanted here\n' >allow
 check_false "the allow list covers what it names only" scan_console console allow

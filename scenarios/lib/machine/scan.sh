@@ -22,10 +22,10 @@ scan_console() {
 			trace_allowed = !complain(lock_at, lock taken)
 		lock = ""
 	}
-	function too_large() {
-		if (large != "")
-			complain(large_at, large)
-		large = ""
+	function traced() {
+		if (trace != "")
+			complain(trace_at, trace)
+		trace = ""
 	}
 	BEGIN {
 		FS = "\n"
@@ -53,21 +53,22 @@ scan_console() {
 	}
 	lock_taken { locks(": " $0) }
 	{ lock_taken = /is trying to acquire lock:/ }
-	# A request that the page allocator finds too large is a mistake of who made it, whom the allow
-	# list can name: "WARNING: ... mm/page_alloc.c:... CALLER CALLER ...", the innermost first.
-	/WARNING: .*mm\/page_alloc[.]c:/ {
-		too_large()
-		large = $0
-		large_at = FNR
+	# A request that the page allocator finds too large, or that may sleep where nobody may, is a
+	# mistake of who made it, whom the allow list can name: "WARNING: ... mm/page_alloc.c:...
+	# CALLER CALLER ...", the innermost first.
+	/WARNING: .*mm\/page_alloc[.]c:|BUG: sleeping function called/ {
+		traced()
+		trace = $0
+		trace_at = FNR
 		next
 	}
-	large != "" && /Call Trace:/ { next }
-	large != "" && /\+0x[0-9a-f]+\/0x/ && !/ [?] |RIP:/ {
+	trace != "" && /Call Trace:/ { next }
+	trace != "" && /\+0x[0-9a-f]+\/0x/ && !/ [?] |RIP:/ {
 		frame = $0
 		sub(/^.*\] +/, "", frame)
-		large = large " " frame
+		trace = trace " " frame
 	}
-	/<\/TASK>/ { too_large() }
+	/<\/TASK>/ { traced() }
 	/BUG: KASAN: / { trace_allowed = !complain(FNR, $0); next }
 	trace_allowed && /Call Trace:/ { next }
 	/<\/TASK>/ { trace_allowed = 0 }
@@ -87,7 +88,7 @@ scan_console() {
 	/WARNING: |BUG: |BUG at |Oops|INFO: possible |possible recursive locking|possible circular locking|possible irq lock|inconsistent lock state|suspicious RCU|held lock freed|bad unlock balance|lock held when returning|kmemleak: [0-9]+ new|refcount_t|KASAN|KCSAN|UBSAN|DMA-API: .*device driver|hung task|blocked for more than|soft lockup|hard LOCKUP|detected stalls|self-detected stall|detected expedited stalls|general protection|Kernel panic|Call Trace|unable to handle|Bad page|page allocation failure|Out of memory|scheduling while atomic|sleeping function called|use-after-free|double free|list_(add|del) corruption|segfault at|trap invalid opcode|Objects remaining|Slab cache still has objects/ { complain(FNR, $0) }
 	END {
 		locks("")
-		too_large()
+		traced()
 		if (bad > 20)
 			print "… and " bad - 20 " more"
 		exit bad > 0
