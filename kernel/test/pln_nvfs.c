@@ -216,17 +216,33 @@ static void test_io(int fd)
 }
 
 struct reader {
-	const char *shadow;
+	char *shadow;
 	int nvfs;
 	atomic_int done;	/* reads */
+	atomic_bool freeing;
+	bool missed;
 };
 
+/*
+ * nvidia-fs can miss that memory goes away: nvfs_io_terminate_requested() looks
+ * for a state after the other, and a read that ends in between is in none of
+ * them.  Reads go on then, and its callback spins until the shadow buffer ends.
+ */
 static void *read_on(void *arg)
 {
 	struct reader *r = arg;
+	double end = 0;
 
-	while (nvfs_io(r->nvfs, NVFS_READ, r->shadow, 0))
+	while (nvfs_io(r->nvfs, NVFS_READ, r->shadow, 0)) {
 		atomic_fetch_add(&r->done, 1);
+		if (!end && atomic_load(&r->freeing))
+			end = now() + 5;
+		if (end && now() > end) {
+			r->missed = true;
+			break;
+		}
+	}
+	munmap(r->shadow, UNIT);
 	return NULL;
 }
 
@@ -234,7 +250,7 @@ static void *read_on(void *arg)
 static void test_io_race(int fd, int seconds)
 {
 	struct pln_gpu_query q0 = gpu_query(fd);
-	int nvfs = nvfs_open(), rounds = 0, bad = 0, dirty = 0, i;
+	int nvfs = nvfs_open(), rounds = 0, bad = 0, dirty = 0, missed = 0, i;
 	double end = now() + seconds;
 	void *zeros = calloc(1, UNIT);
 	uint32_t clean = crc32c(0, zeros, UNIT);
@@ -243,7 +259,7 @@ static void test_io_race(int fd, int seconds)
 	do {
 		struct pln_gpu_alloc a = gpu_alloc(fd, UNIT), b;
 		struct reader r = { .nvfs = nvfs, .shadow = shadow_map(nvfs) };
-		char *p = dev_map(fd, &a);
+		char *p = dev_map(fd, &a), *after;
 		pthread_t thread;
 
 		need(r.shadow != MAP_FAILED &&
@@ -252,13 +268,18 @@ static void test_io_race(int fd, int seconds)
 		for (i = 0; i < 30000 && atomic_load(&r.done) <= rounds % 3; i++)
 			usleep(1000);
 		bad += i == 30000 || crc_now(fd, a.handle) == clean;
+		atomic_store(&r.freeing, true);
 		bad += gpu_free(fd, a.handle) != 0;
+		/* in the same place of BAR1, if that is free */
 		b = gpu_alloc(fd, UNIT);
+		after = dev_map(fd, &b);
+		dirty += *(volatile char *)after;
 		dirty += crc_now(fd, b.handle) != clean;
 		pthread_join(thread, NULL);
 		dirty += crc_now(fd, b.handle) != clean;
+		missed += r.missed;
 		gpu_free(fd, b.handle);
-		munmap((char *)r.shadow, UNIT);
+		munmap(after, UNIT);
 		munmap(p, UNIT);
 		rounds++;
 	} while (now() < end || rounds < 20);
@@ -266,6 +287,7 @@ static void test_io_race(int fd, int seconds)
 	check(!bad && !dirty,
 	      "freed while the disk is read, %d times: nobody else's memory is hit",
 	      rounds);
+	printf("# nvidia-fs missed %d of them\n", missed);
 	check(room_is(fd, &q0), "nothing is left");
 }
 

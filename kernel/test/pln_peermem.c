@@ -77,7 +77,7 @@ static void test_client(void)
 }
 
 /* Who pins by the callback flavour tells the core when memory goes away */
-static void find_flavour(int fd)
+static void test_flavour(int fd, const char *flavour)
 {
 	struct pln_gpu_query q = gpu_query(fd);
 	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
@@ -89,8 +89,8 @@ static void find_flavour(int fd)
 	cmd("dereg 0");
 	munmap(p, UNIT);
 	need(room_is(fd, &q), "the memory is free again");
-	printf("# it pins by the %s flavour\n",
-	       persistent ? "persistent" : "callback");
+	check(!strcmp(flavour, persistent ? "persistent" : "callback"),
+	      "it pins by the %s flavour", flavour);
 }
 
 static void test_reg(int fd)
@@ -409,7 +409,8 @@ int main(int argc, char **argv)
 {
 	int fd, seconds;
 
-	need(argc == 6, "usage: pln_peermem MODULE GPU PEER FAR SECONDS");
+	need(argc == 7,
+	     "usage: pln_peermem MODULE GPU PEER FAR SECONDS FLAVOUR");
 	gpu_pci = argv[2];
 	peer_pci = argv[3];
 	far_pci = argv[4];
@@ -417,7 +418,7 @@ int main(int argc, char **argv)
 
 	fd = gpu_open();
 	test_client();
-	find_flavour(fd);
+	test_flavour(fd, argv[6]);
 	test_reg(fd);
 	test_free(fd);
 	test_kill(fd);
