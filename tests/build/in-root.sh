@@ -42,6 +42,24 @@ check_eq "a file made inside belongs to the caller" "$(id -u)" "$(stat -c %u mad
 check_eq "no mount is left behind" "$(wc -l </proc/self/mounts)" "$(enter true; wc -l </proc/self/mounts)"
 LIBRARY_PATH=/nowhere CFLAGS=-bad check_eq "the host's compiler settings stay outside" "" \
 	"$(LIBRARY_PATH=/nowhere CFLAGS=-bad enter sh -c 'echo "${LIBRARY_PATH-}${CFLAGS-}"')"
+# By sudo: as the user who called, with all of their groups. In a copy, as that user may not read this checkout.
+user=$(mktemp -d)
+at_exit 'rm -rf "$user"'
+mkdir -p "$user/images" "$user/cache" "$user/bin"
+cp -R "$TOP/images/build" "$user/images/build"
+cp "$TOP/versions.mk" "$user/"
+root=$PEERLANE_CACHE/root-$PEERLANE_ROOT_KEY
+ln -s "$root" "$user/cache/"
+echo sudo >"$user/cache/${root##*/}.mode"
+printf '#!/bin/sh\nwhile [ "$1" != unshare ]; do shift; done\nexec "$@"\n' >"$user/bin/sudo"
+printf '#!/bin/sh\ncase $1 in -u) echo 1234 ;; -g) echo 2345 ;; -G) echo 2345 3456 4567 ;; esac\n' >"$user/bin/id"
+chmod -R a+rX "$user"
+chown 1234 "$user/cache"
+chmod 755 "$user/bin/sudo" "$user/bin/id"
+check_eq "by sudo: the caller's user, group and other groups" "1234 2345 2345 3456 4567" \
+	"$(env -u PEERLANE_IN_ROOT PATH="$user/bin:$PATH" PEERLANE_CACHE="$user/cache" "$user/images/build/in-root" \
+		sh -c 'echo "$(/usr/bin/id -u) $(/usr/bin/id -g) $(/usr/bin/id -G)"')"
+
 # Processor time, which a busy machine does not stretch much: of what has ended below this shell
 spent() { awk '{ sub(/.*\) /, ""); print $14 + $15 }' "/proc/$$/stat"; }
 before=$(spent)

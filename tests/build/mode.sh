@@ -32,8 +32,29 @@ for word in "run as root" "sudo -n" "no --map-auto" "2.38"; do
 done
 check_false "and does not tell to install what is there" grep -q install why
 printf '#!/bin/sh\n[ "$1" = --help ] && echo " --map-auto" && exit 0\nexit 1\n' >"$dir/bin/unshare"
-setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$dir/bin:$PATH" sh "$dir/mode" >said 2>why
-check "with --map-auto it is about the user, or the kernel" grep -qE '/etc/subuid|namespaces' why
+# advised_with SETTING...: what it tells a user whom the kernel, with these settings only, lets make no namespaces
+sed "s,/proc/sys/,$dir/sys/," "$dir/mode" >"$dir/mode.sys"
+chmod 755 "$dir/mode.sys"
+advised_with() {
+	rm -rf "$dir/sys"
+	mkdir -p "$dir/sys/kernel" "$dir/sys/user"
+	for setting; do
+		echo "${setting#*=}" >"$dir/sys/${setting%%=*}"
+	done
+	chmod -R a+rX "$dir/sys"
+	setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$dir/bin:$PATH" sh "$dir/mode.sys" 2>&1 >/dev/null |
+		sed "s/.*or else: //"
+}
+subuid="give $(id -un 65534) a line in /etc/subuid and /etc/subgid"
+check_eq "with --map-auto it is about the user" "$subuid" "$(advised_with)"
+apparmor=kernel/apparmor_restrict_unprivileged_userns
+check_eq "or about AppArmor, as on Ubuntu 24.04" "let users make namespaces: sysctl kernel.apparmor_restrict_unprivileged_userns=0" \
+	"$(advised_with $apparmor=1)"
+check_eq "but not where that restricts nothing" "$subuid" "$(advised_with $apparmor=0 user/max_user_namespaces=100 kernel/unprivileged_userns_clone=1)"
+for setting in user/max_user_namespaces kernel/unprivileged_userns_clone; do
+	check_eq "or about ${setting#*/}" "let users make namespaces (user.max_user_namespaces, kernel.unprivileged_userns_clone)" \
+		"$(advised_with $setting=0)"
+done
 # without newuidmap: in a PATH of links to what it needs
 mkdir "$dir/few"
 for tool in apt-get dpkg-deb perl mount chroot flock sha256sum sh id cat grep; do

@@ -22,6 +22,7 @@ ask 1 1 >answers &
 ask 1 1 order >answers.order &
 ask 1 1 copies >answers.copies &
 ask 1 1 ids >answers.ids &
+ask 1 1 attributes >answers.attributes &
 ask 0 1 >answers.0 &
 ask 1 2 two >answers.two &
 ask 1 2 two-order >answers.two-order &
@@ -31,6 +32,8 @@ check "every answer is that of a real driver" diff -u "$golden" answers
 check "streams that are held up do as on a real driver" diff -u "${golden%.golden}_order.golden" answers.order
 check "copies and fills behind what is held up do, too" diff -u "${golden%.golden}_copies.golden" answers.copies
 check "ids of memory by hand, too" diff -u "${golden%.golden}_ids.golden" answers.ids
+# Each GPU has its own: no number is compared
+check_eq "a device tells all of its attributes" "$(seq 147)" "$(sed -nE 's/^([0-9]+) -?[0-9]+$/\1/p' answers.attributes)"
 # Of two processes tests/cuda/conform-guest.sh asks
 for part in two two-order; do
 	conform_golden "$part" >"golden.$part"

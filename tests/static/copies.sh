@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: what several parts of the user library need is written once; pln_ are the names of what it exports alone
+# desc: what several parts of the user library, or several devices, need is written once; pln_ are the names of what it exports alone
 # tags: quick static
 # tier: check
 # timeout: 60
@@ -17,9 +17,9 @@ check "there is code" test "$(find bare -type f -size +0 | wc -l)" -gt 100
 uses() {
 	(cd "$2" && grep -rlE "$1" . | sed 's|^\./||' | LC_ALL=C sort | xargs)
 }
-# once WHAT REGEX FILES EXAMPLE: these files alone have it, and a file with EXAMPLE would be found
+# once WHAT REGEX FILES EXAMPLE [FOLDER]: these files alone have it, and a file with EXAMPLE would be found
 once() {
-	check_eq "$1: $3" "$3" "$(uses "$2" bare)"
+	check_eq "$1: $3" "$3" "$(uses "$2" "${5-bare}")"
 	printf '\t%s\n' "$4" >planted/code.c
 	check_eq "... and a second one is found" code.c "$(uses "$2" planted)"
 }
@@ -37,6 +37,13 @@ once "... and file systems known to do it" '"xfs", ' core/dio.h 'static const ch
 once "the kernel's own errnos" 'define +ENOTSUPP|strerrorname_np\(' "core/errname.h core/facts_record.c" 'name = strerrorname_np(err);'
 once "exit statuses" 'EXIT_[A-Z_]+ *=|#define +[A-Z_]*(EXIT|CANNOT_RUN|WRONG)[A-Z_]* +[0-9]' core/exit_status.h '#define CANNOT_RUN 126'
 once "... which nobody ends with by their numbers" '\<_?exit\(([^()]*[?:] *)?[0-9]|\<return 255;' "" '_exit(ok ? 0 : 1);'
+once "a finding of the doctor" '\(struct finding\) *\{' tools/doctor/doctor.c '*f = (struct finding){ .rule = r };'
+
+# What GPU, switch and ConnectX share.  The fence of a queue is no counter, and is latched where it is read.
+devices=$TOP/hw-model/peerlane
+once "memory that is mapped" 'g_hash_table_new|\<void \*host;' "peerlane-account.c peerlane-account.h" 'void *host;' "$devices"
+once "the latch of a 64-bit counter" '(latch|high|_hi)(\[[^]]*\])? = [^;]*>> 32' "peerlane-account.c peerlane-gpu-engine.c" 's->high[n] = s->val[n] >> 32;' "$devices"
+once "a visit to counters" 'visit_type_uint64\(v, [^"]*\[' peerlane-account.c 'visit_type_uint64(v, pls_counter_names[i], &val, errp);' "$devices"
 
 # inside FOLDER: functions there with the prefix of the public ones that no library exports
 inside() {

@@ -18,6 +18,8 @@ extern CUcontext ctx;
 /* 2 MiB of memory by hand, on device 0 */
 extern CUmemAllocationProp prop;
 
+/* All attributes of a device: number and value, or error */
+void ask_attributes_of(int device);
 void ask_vmm_wrong(void);
 void ask_vmm(void);
 void ask_vmm_ids(void);

@@ -128,11 +128,7 @@ void ask_two_facts(void)
 			CALL(cuDeviceGetP2PAttribute, &v, (CUdevice_P2PAttribute)attrs[j], i, 1 - i);
 			printf("P2P attribute %d from %d to %d: %d\n", attrs[j], i, 1 - i, v);
 		}
-		for (int j = 1; j <= PLN_CUDA_DEVICE_ATTRIBUTE_LAST; j++) {
-			v = 77;
-			if (!CALL(cuDeviceGetAttribute, &v, (CUdevice_attribute)j, i))
-				printf("attribute %d of %d: %d\n", j, i, v);
-		}
+		ask_attributes_of(i);
 	}
 }
 

@@ -13,6 +13,26 @@
 
 CUcontext ctx;
 
+void ask_attributes_of(int device)
+{
+	CUresult err;
+	int v;
+
+	for (int i = 1; i <= PLN_CUDA_DEVICE_ATTRIBUTE_LAST; i++) {
+		v = 0;
+		err = CALL(cuDeviceGetAttribute, &v, (CUdevice_attribute)i, device);
+		if (err)
+			printf("%d error %d\n", i, (int)err);
+		else
+			printf("%d %d\n", i, v);
+	}
+}
+
+static void ask_attributes(void)
+{
+	ask_attributes_of(0);
+}
+
 /* Forms of the first device's bus id */
 static void bus_ids(void)
 {
@@ -639,6 +659,11 @@ static const struct section two_facts[] = {
 	{ "this machine", ask_two_facts },
 };
 
+/* With the argument "attributes": of one device, to be read; many depend on it, and ours are explained in libcuda-peerlane(7) */
+static const struct section attributes[] = {
+	{ "attributes", ask_attributes },
+};
+
 /* Two processes, the second one on the same device and on another one */
 static const struct section procs[] = {
 	{ "memory of another process", ask_procs_one },
@@ -660,6 +685,7 @@ static const struct {
 	GROUP("order", held_up),
 	GROUP("copies", copies_held),
 	GROUP("ids", ids),
+	GROUP("attributes", attributes),
 	GROUP("two", two),
 	GROUP("two-order", two_order),
 	GROUP("two-facts", two_facts),
