@@ -211,13 +211,27 @@ tree_now() { # what RCU frees, it frees a little later
 tree_now
 check_eq "lines and address spaces of the memory tree are as many as at first" "$tree" "$r"
 
-# A whole switch, with what is below it
-stream 2 "$peer"
+# A whole switch, with what is below it, while a drive beside it has mapped memory there: its transfers end, and count, when the
+# ports on their way are gone
+check "a drive is plugged" plug_nvme
+gpu1=$peer
+bar1_of 2
+peer=$r
+snap dp3
+nvme_start
+check "it holds commands that go into the inner switch" not_completed
+stream 2 "$gpu1"
 check "the inner switch is pulled, with two GPUs" pull dp2
 check "they are gone" gone gpu2
 check "and its ports" gone dpi1
-live_is "and their requesters" 2
-move 0 write "$peer" 4096
+live_is "and their requesters" 3
+qmp_events=
+check "the drive is pulled, whose transfers end with it" pull dp3
+check "it has gone" event '"nvme0"'
+counted dp3
+check_eq "its own port has counted all three" "peer-write=$((3 * 131072))" "${r%% *}"
+live_is "those are left that were beside it" 2
+move 0 write "$gpu1" 4096
 check_eq "the others go on" 1 "$moved"
 qt_stop
 
