@@ -17,7 +17,7 @@ copy_to=$((copy_total / 2))
 copy() {
 	[ "$1" != xfs ] || [ "$copy_mib" -gt 100 ] || copy_total=$((320 * 1048576))
 	sc_disk "$1" "$copy_bytes" "$copy_total"
-	SC_GUEST=$TOP/scenarios/lib/guest/copy.sh
+	guest copy
 	sc_case
 	{
 		echo "FS=$1"

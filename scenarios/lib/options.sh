@@ -83,23 +83,16 @@ option() {
 
 # --- scenarios ---------------------------------------------------------------
 
-# scenario_file NAME: its description; scenarios/NAME.scn, or scenarios/NAME/run
+# scenario_file NAME: its description, scenarios/NAME.scn
 scenario_file() {
 	case $1 in
-	*/* | '') return 1 ;;
+	*/*) return 1 ;;
 	esac
-	if [ -f "$TOP/scenarios/$1.scn" ]; then
-		echo "$TOP/scenarios/$1.scn"
-	elif [ -f "$TOP/scenarios/$1/run" ]; then
-		echo "$TOP/scenarios/$1/run"
-	else
-		return 1
-	fi
+	[ -f "$TOP/scenarios/$1.scn" ] && echo "$TOP/scenarios/$1.scn"
 }
 
 scenario_names() {
-	for scenario_each in "$TOP"/scenarios/*/run "$TOP"/scenarios/*.scn; do
-		scenario_each=${scenario_each%/run}
+	for scenario_each in "$TOP"/scenarios/*.scn; do
 		scenario_each=${scenario_each##*/}
 		echo "${scenario_each%.scn}"
 	done | LC_ALL=C sort

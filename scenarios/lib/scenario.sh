@@ -3,7 +3,7 @@
 # shellcheck disable=SC2034,SC2154 # what scenarios/run, case.sh and scenarios use or set
 #
 # What scenarios share on the host's side.  scenarios/run has sourced case.sh
-# and vm.sh before this file, and set SC_NAME, SC_DIR, OUT.
+# and vm.sh before this file, and set SC_NAME, OUT.
 #
 # A scenario's guest talks through lines on its result port:
 #
@@ -24,7 +24,7 @@ sc_devices_of=
 sc_begin() {
 	VM_TRACE=${VM_TRACE:-$VM_TRACE_NVME}
 	SC_TITLE=$(scenario_says "$SC_NAME" title)
-	SC_GUEST=$SC_DIR/guest
+	SC_GUEST=$TOP/scenarios/$SC_NAME/guest
 	: >"$OUT/conditions"
 	SC_OWN=1
 	sc_topology=$(scenario_says "$SC_NAME" machine)
@@ -207,6 +207,20 @@ sc_take_out() {
 		truncate -s "$4" "$3"
 		;;
 	esac
+}
+
+# guest [LIBRARY]: the guest does what this file of scenarios/lib/guest does, or the script
+# on standard input.  Without it, the script is scenarios/NAME/guest.
+guest() {
+	SC_GUEST=$OUT/guest.sh
+	{
+		echo '#!/bin/sh'
+		if [ $# -gt 0 ]; then
+			echo ". /case/lib/$1.sh"
+		else
+			cat
+		fi
+	} >"$SC_GUEST"
 }
 
 # sc_case: the guest's part, in $OUT/case
@@ -546,8 +560,7 @@ $(cat "$OUT/transfers.err")"
 			"$3" 2>&1)"
 }
 
-# expect SET… [-]: conditions of scenarios/lib/conditions, and with - more from standard
-# input.  Without it they are in the file "expect" of the scenario's folder.
+# expect SET… [-]: conditions of scenarios/lib/conditions, and with - more from standard input
 expect() {
 	for sc_set; do
 		if [ "$sc_set" = - ]; then
@@ -565,7 +578,6 @@ expect() {
 sc_expect() {
 	sc_failed=$case_failed
 	[ -e "$OUT/measured.json" ] || sc_measure
-	[ -s "$OUT/conditions" ] || cp "$SC_DIR/expect" "$OUT/conditions"
 	while IFS= read -r sc_line; do
 		case $sc_line in
 		'#'* | '') ;;
@@ -609,7 +621,7 @@ $(cat "$OUT/judge.err")"
 sc_tidy() {
 	rm -f "$OUT/measured.json" "$OUT/extra.jsonl" "$OUT/extra.json" \
 		"$OUT/labels" "$OUT"/transfers* "$OUT/conditions" "$OUT"/asked* "$OUT"/judge* "$OUT/.check" \
-		"$OUT/.ktap" "$OUT/make.log" "$OUT/mkdata.log" "$OUT/mkfs.log"
+		"$OUT/.ktap" "$OUT/guest.sh" "$OUT/make.log" "$OUT/mkdata.log" "$OUT/mkfs.log"
 	rm -rf "$OUT/case"
 }
 

@@ -16,13 +16,20 @@ named() {
 	sed -n 's/.*all scenarios of a checkout except [a-z]*: \(.*\) need .*/\1/p' contents | grep -o '`[^`]*`' | tr -d '`' | sort
 	sed -n 's/^ *Its guest with kernel 6[.]12 has no \([^:]*\):.*/\1/p' contents | grep -o '`[^`]*`' | tr -d '`' | sort
 }
-check_eq "the page names what is left out" "$({ sed -n 's|^scenarios/||p' "$left_out" | sort
+# scenarios: that are left out
+scenarios() {
+	sed -n 's|^scenarios/\(.*\)[.]scn$|\1|p' "$left_out" | sort
+}
+check_eq "the page names what is left out" "$({ scenarios
 	sed -n 's|^build/guest/6[.]12/\(.*\)[.]cpio$|\1|p' "$left_out" | sort; } | xargs)" "$(named "$page" | xargs)"
 sed 's/, `mpi`//' "$page" >less.md
 check_false "… and one that it does not name is seen" test "$(named "$page")" = "$(named less.md)"
-check_eq "all of these are scenarios" "" "$(sed -n 's|^scenarios/||p' "$left_out" | while read -r name; do
-	[ -d "$TOP/scenarios/$name" ] || echo "$name"
+check_eq "all of these are scenarios" "" "$(scenarios | while read -r name; do
+	[ -f "$TOP/scenarios/$name.scn" ] || echo "$name"
 done)"
+check_eq "their folders are left out, too" "$(scenarios | while read -r name; do
+	[ ! -d "$TOP/scenarios/$name" ] || echo "scenarios/$name"
+done)" "$(grep '^scenarios/[^.]*$' "$left_out" | sort)"
 
 # README.md: a link to a part of itself is the only one
 check "it becomes a README.md" sh -c 'sed -E -f "$1" "$2" >README.md' sh "$TOP/images/bundle/readme.sed" "$page"

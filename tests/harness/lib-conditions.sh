@@ -1,8 +1,9 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# conditions NAME: those of this scenario, a line each; what it does is left out.
-# Source it with TOP set.
+# conditions NAME: those of this scenario, a line each, without running anything.  They are
+# behind lines "expect ..." and "... || expect ..."; any other use of expect becomes a line
+# that is no condition.  Source it with TOP set.
 
 # shellcheck disable=SC2034 # for options.sh
 PROGRAM=conditions
@@ -10,23 +11,21 @@ PROGRAM=conditions
 . "$TOP/scenarios/lib/options.sh"
 
 conditions() {
-	case $(scenario_file "$1") in
-	*/run) cat "$TOP/scenarios/$1/expect" ;;
-	*.scn)
-		(
-			copy() { :; }
-			expect() {
-				for condition_set; do
-					if [ "$condition_set" = - ]; then
-						cat
-					else
-						cat "$TOP/scenarios/lib/conditions/$condition_set"
-					fi
-				done
-			}
-			# shellcheck source=/dev/null
-			. "$(scenario_file "$1")"
-		)
-		;;
-	esac
+	awk -v sets="$TOP/scenarios/lib/conditions/" '
+	here {
+		if ($0 == "LINES")
+			here = 0
+		else
+			print
+		next
+	}
+	sub(/^(.* \|\| )?expect /, "") {
+		for (i = 1; i <= NF && $i != "-"; i++)
+			while ((getline line <(sets $i)) > 0)
+				print line
+		here = $i == "-"
+		next
+	}
+	/^([^#]*[^#a-z])?expect [a-z-]/ { print "not read: " $0 }
+	' "$(scenario_file "$1")"
 }

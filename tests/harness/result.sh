@@ -133,7 +133,7 @@ seen two '.search.a.put.found = "all"' '.search.a.put.found is not a number: "al
 # ends JQ [ACCEL]: how a scenario ends whose measured result is changed so
 ends() {
 	(
-		OUT=$PWD/sc SC_DIR=$PWD SC_NAME=fixture SC_TITLE=Fixture SC_TOPOLOGY=two-hosts-rxe SC_KERNEL=7.2
+		OUT=$PWD/sc SC_NAME=fixture SC_TITLE=Fixture SC_TOPOLOGY=two-hosts-rxe SC_KERNEL=7.2
 		SC_KEEP='' SC_JSON='' SC_HOSTS='' PEERLANE_ACCEL=${2-}
 		case_checks=0 case_failed=0 case_reason=''
 		mkdir -p "$OUT"

@@ -70,11 +70,10 @@ check_fails "no key" "no key: @fact  5" facts_from facts
 verdicts() { # SC_OWN: how many hold, how many fail, of the file expect
 	(
 		OUT=$PWD/sc
-		SC_DIR=$PWD
 		SC_NAME=fixture
 		VM_ACCOUNTING=$TOP/scenarios/lib/accounting
 		mkdir -p "$OUT"
-		: >"$OUT/conditions"
+		cp expect "$OUT/conditions"
 		# shellcheck source=scenarios/lib/scenario.sh
 		. "$TOP/scenarios/lib/scenario.sh"
 		SC_OWN=$1
@@ -158,37 +157,27 @@ check_eq "and the data" \
 PROGRAM=scenario
 # shellcheck source=scenarios/lib/options.sh
 . "$TOP/scenarios/lib/options.sh"
-# page NAME: its section of scenarios/files.md, or the page in its folder
-page() {
-	case $(scenario_file "$1") in
-	*.scn)
-		awk -v name="$1" '/^## / { here = $0 == "## " name } here' \
-			"$TOP/scenarios/files.md"
-		;;
-	*) cat "$TOP/scenarios/$1/README.md" ;;
-	esac
-}
 for name in $(scenario_names); do
-	page "$name" >page.md
 	title=$(scenario_says "$name" title)
+	# its page is a document, or a section of one
+	link=$(sed -n "s/^| \[\`$name\`\](\(.*\)) | .*/\1/p" "$TOP/scenarios/README.md")
+	check "$name: the list of scenarios has it, and its page" test -n "$link" || continue
+	check "$name: ... with its title" grep -qF "| [\`$name\`]($link) | $title |" \
+		"$TOP/scenarios/README.md"
+	case $link in
+	*"#$name") awk -v name="$name" '/^## / { here = $0 == "## " name } here' "$TOP/scenarios/${link%#*}" ;;
+	*) cat "$TOP/scenarios/$link" ;;
+	esac >page.md
 	check "$name: its title is that of its page" grep -qxF -e "# $title" -e "**$title**" page.md
 	for part in 'What happens' 'What to look at' 'Exercise'; do
 		check "$name: its page has: $part" grep -qE "^##+ $part" page.md
 	done
-	link=$name/README.md
-	case $(scenario_file "$name") in
-	*.scn) link=files.md#$name ;;
-	esac
-	check "$name: the list of scenarios has it" grep -qF "| [\`$name\`]($link) | $title |" \
-		"$TOP/scenarios/README.md"
 	check "$name: its machine is there" topology_known "$(scenario_says "$name" machine)"
 	check "$name: it says when it runs, and how long" sh -c '
 		echo "$1" | grep -qxE "check|all|nightly" && test "$2" -gt 0' sh \
 		"$(scenario_says "$name" tier)" "$(scenario_says "$name" timeout)"
-	case $(scenario_file "$name") in
-	*/run) check "$name has all its files" test -s "$TOP/scenarios/$name/guest" -a \
-		-s "$TOP/scenarios/$name/expect" ;;
-	esac
+	check "$name: its guest has a script" sh -c 'grep -qE "^(guest|copy) " "$1" || test -s "$2"' sh \
+		"$(scenario_file "$name")" "$TOP/scenarios/$name/guest"
 done
 check_eq "the list names them all" "$(scenario_names | wc -l)" "$("$TOP/scenarios/run" -l | wc -l)"
 check_fails "an option that does not exist is an error" "unknown option -q" "$TOP/scenarios/run" -q

@@ -17,7 +17,7 @@ for name in my-copy my-scenario; do
 done
 check "and both cases have looked at them" grep -q "^2 passed, 0 failed" said
 # what the page warns of
-sed -i 's/same(\(.*\); \.bytes)/\1 <= .bytes/' tree/scenarios/my-scenario/expect
+sed -i 's/same(\(.*\); \.bytes)/\1 <= .bytes/' tree/scenarios/my-scenario.scn
 (cd tree && env -u BUILD -u OUT -u TOP scenarios/run my-scenario) >said 2>&1
 check_eq "a condition that asks for nothing fails the run" "1 1" "$? $(grep -c '^# it holds without any "bar1-dma-write", too' said)"
 finish

@@ -107,10 +107,25 @@ lint() {
 
 tree_files | while IFS= read -r file; do
 	case $file in
-	*.sh | scenarios/*/run) echo "$file" ;;
+	*.sh | *.scn) echo "$file" ;;
 	*) head -n 1 "$TOP/$file" | grep -q '^#!.*[/ ]sh$' && echo "$file" ;;
 	esac
 done >scripts
+# guests FOLDER <SCENARIOS: the guests' scripts in them, each on its own lines of a file there, whose names it prints
+guests() {
+	mkdir -p "$1"
+	while IFS= read -r guests_file; do
+		awk -v begin="guest <<'END'" '
+		$0 == "END" { here = 0 }
+		{ print here ? $0 : "" }
+		$0 == begin { here = found = 1 }
+		END { exit !found }' "$guests_file" >"$1/${guests_file##*/}" && echo "$1/${guests_file##*/}"
+	done
+}
+grep '[.]scn$' scripts | sed "s|^|$TOP/|" >scenarios
+# named from the top folder, as the others are, since a kept pass has the name in it
+guests "$OUT/guests" <scenarios | sed "s|^$TOP/||" >>scripts
+check "and guests' scripts in scenarios" grep -q '/guests/io-sizes[.]scn$' scripts
 check "there are scripts to look at" test "$(wc -l <scripts)" -ge 10
 cd "$TOP" || exit 1
 
@@ -134,6 +149,17 @@ cd "$OUT" || exit 1
 printf '#!/bin/sh\nrm -rf $1/*\n' >bad.sh
 check_fails "shellcheck is not asleep" SC2086 shellcheck -s sh bad.sh
 
+cat >bad.scn <<'BAD'
+# title: its guest has a mistake
+guest <<'END'
+. /case/lib/guest.sh
+rm -rf $1/*
+END
+fine="$1"
+BAD
+echo bad.scn | guests bad >bad.list
+check_fails "a guest's script is looked at, with the lines of the scenario" '^In bad/bad[.]scn line 4:' \
+	xargs -a bad.list shellcheck -s sh -e SC1091
 # and what is kept hides nothing.  user.sh has a variable from base.sh, by way of lib.sh.
 mkdir fix
 printf '#!/bin/sh\n. fix/lib.sh\necho "$word"\n' >fix/user.sh
