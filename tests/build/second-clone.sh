@@ -30,7 +30,7 @@ check "the base image is the same" cmp "$BUILD/guest/7.2/base.cpio" "$clone/buil
 # What a bundle has of both, which lie in different folders
 check "the clone builds the other guest" build guest-6.12 || diag "$(tail -n 30 build.log)"
 check "the clone builds the wire" build wire || diag "$(tail -n 30 build.log)"
-check "the clone builds the scenarios' programs" build -C scenarios || diag "$(tail -n 30 build.log)"
+check "the clone builds the scenarios' programs" build -C scenarios TOP="$clone" || diag "$(tail -n 30 build.log)"
 for file in guest/7.2/overlay.cpio guest/7.2/tests.cpio guest/6.12/overlay.cpio guest/6.12/tests.cpio; do
 	check "$file is the same" cmp "$BUILD/$file" "$clone/build/$file"
 done
