@@ -198,6 +198,8 @@ static void killed_take(void)
 	meet();
 	take(8, 60);
 	expect_word('k');
+	/* what it has found out so far is said in full */
+	finish();
 	raise(SIGKILL);
 }
 
