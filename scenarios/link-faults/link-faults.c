@@ -266,6 +266,8 @@ static void all_take(void)
 /* Packets are lost and overtake each other */
 static void lossy_put(void)
 {
+	/* each loss costs this, 0.54 s; eight times that a busy host may take to answer */
+	options.timeout = 17;
 	meet();
 	load();
 	host_must("wire a loss 1%% roce");
