@@ -122,7 +122,7 @@ static int write_shard(unsigned int generation, unsigned int shard)
 	make_durable(fd, name, generation);
 	cuFileHandleDeregister(fh);
 	cuFileDriverClose();
-	return finish() && guest_failed;
+	return guest_failed;
 }
 
 static void write_manifest(unsigned int generation)

@@ -179,13 +179,17 @@ facts_from() {
 }
 
 # ktap_from FILE [PREFIX]: take over the results in FILE, the output of a guest or of
-# programs.  A program numbers its results from 1, and its plan comes last, so a plan
-# 1..N that does not follow results 1 to N fails.
+# programs.  Each program numbers its results from 1, and prints its plan, 1..N, last: after
+# the results 1 to N.  A script that runs programs has a plan of its own, with theirs between
+# its results; a line "# program NAME" before one of them makes it owe a plan even if it prints
+# nothing.  A plan that is missing fails, and so does a file with none.
 ktap_from() {
 	tr -d '\r' <"$1" >"$OUT/.ktap" || :
 	case_prefix=${2:+$2: }
-	case_last=0
+	case_plans=0
+	case_open= # how many results each program has that owes a plan, the last one first
 	while IFS= read -r case_line; do
+		case_last=${case_open%% *}
 		case $case_line in
 		'ok '* | 'not ok '*)
 			case_desc=${case_line#not }
@@ -194,10 +198,14 @@ ktap_from() {
 			case_desc=${case_desc#"$case_number"}
 			case_desc=${case_desc# }
 			case_desc=$case_prefix${case_desc#- }
-			if [ "$case_number" = $((case_last + 1)) ] || [ "$case_number" = 1 ]; then
-				case_last=$case_number
+			if [ -n "$case_last" ] && [ "$case_number" = $((case_last + 1)) ]; then
+				case_open="$case_number ${case_open#* }"
+			elif [ "$case_number" = 1 ]; then
+				case_open="1 $case_open"
 			else
-				case_last=0
+				fail "${case_prefix}the results are numbered without a gap" \
+					"$case_line, and before it is the result ${case_last:-0}"
+				case_open="${case_number:-0} ${case_open#* }"
 			fi
 			;;
 		esac
@@ -207,17 +215,29 @@ ktap_from() {
 		'not ok '*) fail "$case_desc" ;;
 		'1..0 # SKIP '*)
 			skip_part "$case_prefix${case_line#*SKIP }"
-			case_last=0
+			case_plans=$((case_plans + 1))
+			[ "$case_last" != 0 ] || case_open=${case_open#* }
 			;;
-		"1..$case_last" | "1..$case_last "*) case_last=0 ;;
 		1..[0-9]*)
-			fail "${case_prefix}the plan follows as many results" \
-				"$case_line, and before it are the results 1 to $case_last without a gap"
-			case_last=0
+			case_plans=$((case_plans + 1))
+			case_number=${case_line#1..}
+			if [ "${case_number%% *}" != "${case_last:-none}" ] || [ "$case_last" = 0 ]; then
+				fail "${case_prefix}the plan follows as many results" \
+					"$case_line, and before it are the results 1 to ${case_last:-0}"
+			fi
+			case_open=${case_open#* }
+			;;
+		'# program '*)
+			printf '%s\n' "$case_line"
+			case_open="0 $case_open"
 			;;
 		'# '*) printf '%s\n' "$case_line" ;;
 		esac
 	done <"$OUT/.ktap"
+	if [ -n "$case_open" ] || [ "$case_plans" -eq 0 ]; then
+		fail "${case_prefix}each program came to its plan" \
+			"plans: $case_plans; programs without one have printed as many results: ${case_open:-none}"
+	fi
 }
 
 # finish: the end of every case

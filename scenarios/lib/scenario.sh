@@ -598,9 +598,9 @@ it is \"always | WHAT IT CLAIMS | CONDITION\", or \"here | ...\", with one blank
 sc_judge() {
 	if judge "$1" "$OUT/measured.json" >"$OUT/judged" 2>"$OUT/judge.err" && [ -s "$OUT/judged" ]; then
 		jq -r --rawfile lines "$1" '[[$lines | split("\n")[:-1][] | capture("^.*? [|] (?<claim>.*?) [|] (?<text>.*)$")], .]
-			| transpose | to_entries[] | (.key + 1) as $n | .value as [$asked, $wrong] |
+			| transpose | (to_entries[] | (.key + 1) as $n | .value as [$asked, $wrong] |
 			if $wrong == "" then "ok \($n) - \($asked.claim)" else "not ok \($n) - \($asked.claim)",
-				("condition: \($asked.text)\n\($wrong)" | split("\n")[] | "# \(.)") end' \
+				("condition: \($asked.text)\n\($wrong)" | split("\n")[] | "# \(.)") end), "1..\(length)"' \
 			"$OUT/judged" >"$OUT/judged.ktap"
 		ktap_from "$OUT/judged.ktap"
 	elif [ "$(wc -l <"$1")" -gt 1 ]; then

@@ -198,6 +198,8 @@ static void killed_take(void)
 	meet();
 	take(8, 60);
 	expect_word('k');
+	/* what it has found out so far is said in full */
+	finish();
 	raise(SIGKILL);
 }
 
@@ -264,6 +266,8 @@ static void all_take(void)
 /* Packets are lost and overtake each other */
 static void lossy_put(void)
 {
+	/* each loss costs this, 0.54 s; eight times that a busy host may take to answer */
+	options.timeout = 17;
 	meet();
 	load();
 	host_must("wire a loss 1%% roce");

@@ -36,6 +36,8 @@
 #define WRITE_BYTES	MIB(2)
 #define READ_BYTES	MIB(2)
 #define PIECE		MIB(1)		/* of a stream */
+#define SHORT_PIECE	KIB(512)	/* of one that is done to its end */
+#define LOST_PIECE	KIB(64)		/* of one to memory that is lost */
 #define STREAM		32		/* requests of it */
 #define SEED(n)		((uint64_t)(n) << 40)
 
@@ -134,12 +136,12 @@ static void works(struct end *e)
 	ok(good && !failures, "afterwards a WRITE and a READ are right");
 }
 
-/* The active end: all of a stream of WRITEs at once, each to its own place. */
-static void stream(struct end *e)
+/* The active end: all of a stream of WRITEs at once, each of so many bytes to its own place. */
+static void stream(struct end *e, size_t size)
 {
 	for (unsigned int i = 0; i < STREAM; i++) {
 		struct request r = { .opcode = IBV_WR_RDMA_WRITE,
-			.local = &data, .remote = &data, .size = PIECE, .id = i,
+			.local = &data, .remote = &data, .size = size, .id = i,
 			.at = GUARD + i * PIECE % BYTES,
 			.peer_at = GUARD + i * PIECE % BYTES };
 
@@ -222,10 +224,10 @@ static int wire(struct end *e, const char *where, int orders, char **order)
 	struct ibv_wc wc;
 
 	/*
-	 * A packet that is lost stalls the QP for 0.13 s.  Tries have no end (7), so a host
+	 * A packet that is lost stalls the QP for 0.07 s.  Tries have no end (7), so a host
 	 * that is slower than that sends something twice, and no more.
 	 */
-	e->timeout = timeout ? (uint8_t)atoi(timeout) : 15;
+	e->timeout = timeout ? (uint8_t)atoi(timeout) : 14;
 	e->retry = 7;
 	open_end(e, where);
 	set_word(&data, 0, 0);
@@ -285,12 +287,14 @@ static int link_down(struct end *e, const char *where, enum down how)
 
 	if (how == FLAP)
 		e->retry = 7;
+	if (how == CUT)
+		e->timeout = 16;	/* it gives up sooner */
 	open_end(e, where);
 	sync_ends(e);
 	if (e->active) {
 		host_must("begin %s", label);
 		host_must("wire b.out nth 900 rc-rdma-write-middle cut");
-		stream(e);
+		stream(e, SHORT_PIECE);
 		/* the packet that the link has swallowed first */
 		host_must("lost b.out 30");
 		if (how == CARRIER)
@@ -312,6 +316,8 @@ static int link_down(struct end *e, const char *where, enum down how)
 		host_must("end %s", label);
 	}
 	sync_ends(e);
+	if (how == CUT)
+		e->timeout = 17;
 	if (how != FLAP)
 		recover(e);
 	ok(transfer(e, IBV_WR_RDMA_WRITE, BYTES, SEED(3), &failures) && !failures,
@@ -354,7 +360,7 @@ static int killed(struct end *e, const char *where)
 	if (e->active) {
 		open_end(e, where);
 		sync_ends(e);
-		stream(e);
+		stream(e, PIECE);
 		t = ends(e, "");
 		ok(t.first == IBV_WC_RETRY_EXC_ERR || t.first == IBV_WC_REM_ACCESS_ERR ||
 		   t.first == IBV_WC_REM_OP_ERR,
@@ -410,15 +416,18 @@ static int lost(struct end *e, const char *where, bool reset)
 	staged = e->mr_flags & PLN_MR_ONLY_STAGED;
 	sync_ends(e);
 	if (e->active) {
-		stream(e);
+		stream(e, SHORT_PIECE);
 		t = ends(e, "");
 		note("%u requests succeeded", t.good);
 		swap_words(e, t.first, &failed);
 		if (t.first)
 			recover(e);
-		/* the memory has gone, and all the rest is another's */
+		/*
+		 * The memory has gone, and all the rest is another's.  What a processor
+		 * writes to memory that is lost, the device takes word by word.
+		 */
 		sync_ends(e);
-		stream(e);
+		stream(e, LOST_PIECE);
 		ends(e, "_again");
 		sync_ends(e);
 		return finish();
@@ -476,7 +485,7 @@ static int deregistered(struct end *e, const char *where)
 		hold();
 	sync_ends(e);
 	if (e->active) {
-		stream(e);
+		stream(e, PIECE);
 		t = ends(e, "");
 		ok(t.first == IBV_WC_REM_ACCESS_ERR && t.bad == 1,
 		   "the sender is refused: %s", ibv_wc_status_str(t.first));
@@ -577,7 +586,7 @@ static int card(struct end *e, const char *where, const char *how)
 	pattern_put(data.ptr, SEED(e->active ? 60 : 61), data.size);
 	if (e->active) {
 		sync_ends(e);
-		stream(e);
+		stream(e, PIECE);
 		t = ends(e, "");
 		ok(t.first == IBV_WC_RETRY_EXC_ERR && t.good && t.bad == 1,
 		   "%s: the sender learns that nobody is there: %s", how,
@@ -732,7 +741,7 @@ static int overrun(struct end *e, const char *where)
 	make_qp(e);
 	rdma_connect(e);
 	if (e->active) {
-		stream(e);
+		stream(e, PIECE);
 		ok(tells(e, IBV_EVENT_CQ_ERR), "the program learns that its completion queue has run over");
 		ok(tells(e, IBV_EVENT_QP_FATAL), "and that its queue pair has failed");
 	}

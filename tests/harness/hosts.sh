@@ -48,13 +48,12 @@ host await where
 host barrier one
 [ "$HOST" != c ] || { host wire a link down; host wire a link up; host wire all.out loss 0.5%; host wire d loss 1%; }
 host barrier one
-echo "ok 1 - it went on"
 END
 check_eq "three hosts come to their end" 0 "$status"
 for host in 'a, 0' 'b, 1' 'c, 2'; do
 	says "^# I am $host of 3"
 done
-says '^ok [0-9]+ - b: it went on'
+says '^ok [0-9]+ - b: it came to its end'
 check_eq "each came through each barrier" 9 \
 	"$(cat o/[abc]/result.log | grep -A1 "^@host barrier" | grep -c "^@reply ok")"
 check_eq "and knew the value" 3 "$(cat o/[abc]/result.log | grep -c "^@reply at port 7")"

@@ -4,7 +4,7 @@
 # driver: a scenario of several hosts becomes the program ./driver, which works in ./o;
 # what stands on standard input comes first in it, then hosts_boot with its arguments.
 # Its QEMU is to be tests/harness/fake-qemu, which has nothing to save.
-# guests: their part, from standard input.
+# guests: their part, from standard input; each says that it came to its end.
 
 PEERLANE_SNAPSHOT=0
 export PEERLANE_SNAPSHOT
@@ -29,7 +29,10 @@ END
 
 guests() {
 	mkdir -p o/case
-	cat >o/case/run
+	{
+		cat
+		echo 'echo "ok 1 - it came to its end"; echo 1..1'
+	} >o/case/run
 	sed -i '1i #!/bin/sh\n. ./host' o/case/run
 	chmod +x o/case/run
 }

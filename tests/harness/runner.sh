@@ -69,18 +69,30 @@ plans() {
 	want=$2
 	shift 2
 	printf '%s\n' "$@" >programs.log
-	check_eq "ktap_from: $desc" "$want" "$(said "ktap_from '$PWD/programs.log' two")"
+	check_eq "ktap_from: $desc" "$want" "$(said "pass before; ktap_from '$PWD/programs.log' two")"
 }
 plans "a plan of all results passes" 0 'ok 1 - x' 'ok 2 - y' 1..2
 plans "two programs have a plan each" 0 'ok 1 - x' 1..1 'ok 1 - y' 'ok 2 - z' 1..2
 plans "a plan of more results fails" 1 'ok 1 - x' 1..2
-check "and is shown" says '^# 1\.\.2, and before it are the results 1 to 1 without a gap'
+check "and is shown" says '^# 1\.\.2, and before it are the results 1 to 1$'
 plans "a plan of fewer fails" 1 'ok 1 - x' 'ok 2 - y' 1..1
 plans "one of a number that begins alike fails" 1 'ok 1 - x' 1..12
 plans "a gap in the results fails" 1 'ok 1 - x' 'ok 3 - y' 1..3
 plans "a result twice fails" 1 'ok 1 - x' 'ok 2 - y' 'ok 2 - y' 1..2
 plans "the results of a program before do not count" 1 'ok 1 - x' 1..1 1..1
-plans "a program that ends without a plan after its first result fails the next" 1 'ok 1 - x' 'ok 2 - y' 'ok 1 - z' 1..2
+plans "a program without a plan fails" 1 'ok 1 - x' 'ok 2 - y'
+check "and is shown" says '^not ok 4 - two: each program came to its plan'
+plans "so does one before another that has its plan" 1 'ok 1 - x' 'ok 2 - y' 'ok 1 - z' 1..2
+plans "one that prints nothing fails" 1 ''
+check "and is shown" says '^# plans: 0; programs without one have printed as many results: none'
+check_eq "ktap_from: a file that is not there fails" 1 "$(said "pass x; ktap_from no-such-file")"
+plans "a script has a plan around those of its programs" 0 'ok 1 - s' 'ok 2 - s' 'ok 1 - x' 1..1 'ok 3 - s' 1..3
+plans "whether it has a result before or not" 0 'ok 1 - x' 1..1 'ok 1 - s' 1..1
+plans "the plan of the script is missed, too" 1 'ok 1 - s' 'ok 1 - x' 1..1
+plans "and that of the program" 1 'ok 1 - s' 'ok 1 - x' 'ok 2 - s' 1..2
+plans "a program that a script names owes a plan, even when it prints nothing" 1 'ok 1 - s' '# program x' 'ok 2 - s' 1..2
+plans "it has one when it skips" 0 'ok 1 - s' '# program x' '1..0 # SKIP no such device' 'ok 2 - s' 1..2
+plans "a result without a number fails" 1 'ok - x' 1..1
 plans "a plan of none without a reason fails" 1 'ok 1 - x' 1..0
 check_eq "skip_part alone is no check" 1 "$(said 'skip_part "no nvcc"')"
 check_eq "need_tool: a tool that the build root lacks fails" 1 \

@@ -32,9 +32,6 @@ driver_boot() {
 		"$driver_seconds" "$@"
 	driver_status=$?
 	ktap_from "$OUT/guest/result.log"
-	check_eq "each test program came to its plan" \
-		"$(grep -c '^# program ' "$OUT/guest/result.log")" \
-		"$(grep -c '^1\.\.[1-9]' "$OUT/guest/result.log")"
 }
 
 # The host's side of pln_fault: the port above the device reports a fatal error of its link

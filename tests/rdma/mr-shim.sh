@@ -12,16 +12,21 @@ build_userlib core all tests
 bin=$BUILD/userlib/tests/host
 shim=$BUILD/userlib/libpeerlane-mr.so.0
 
-# run NAME COMMAND…: its lines are this case's lines; err is its standard error
-run() {
+# run_alone NAME COMMAND…: err is its standard error
+run_alone() {
 	run_name=$1
 	shift
 	"$@" >"$OUT/ktap" 2>"$OUT/err"
 	run_status=$?
-	ktap_from "$OUT/ktap" "$run_name"
 	cat "$OUT/err"
 	check_false "$run_name: nothing for the sanitizers" \
 		grep -E 'Sanitizer|runtime error' "$OUT/err"
+}
+
+# run NAME COMMAND…: the same, and its lines are this case's lines
+run() {
+	run_alone "$@"
+	ktap_from "$OUT/ktap" "$run_name"
 }
 
 # told NAME PATTERN FILE LINES: so many lines of the file match
@@ -70,7 +75,7 @@ for way in preloaded linked sanitized; do
 	run "$way" env "PEERLANE_MR_WAYS=dmabuf" "$@" forbidden
 	told "$way: a way that is forbidden" 'plain not tried: PEERLANE_MR_WAYS forbids it' err 1
 
-	run "$way" env "PEERLANE_MR_STRICT=1" "$@" refused
+	run_alone "$way" env "PEERLANE_MR_STRICT=1" "$@" refused
 	check_eq "$way: strict: the program ends (SIGABRT)" 134 "$run_status"
 	told "$way: strict: and it is said why" 'PEERLANE_MR_STRICT is set: this ends the program' err 1
 	run "$way" env "PEERLANE_MR_STRICT=0" "$@" refused

@@ -17,21 +17,21 @@ fi
 
 # shellcheck disable=SC2317 # called through check
 kernel_style() { # CHECKOUT
-	make -C "$1/kernel" O="$OUT/build" checkpatch CHECKPATCH="perl $linux"
+	make -C "$1/kernel" O="$OUT/build" checkpatch CHECKPATCH="$TOP/tests/static/checkpatch $linux"
 }
 # shellcheck disable=SC2317
 qemu_style() { # FILE…
-	(cd "$tree" && perl "$qemu" --no-tree --terse --no-summary -f "$@")
+	(cd "$tree" && "$TOP/tests/static/checkpatch" "$qemu" --no-tree --terse --no-summary -f "$@")
 }
 # shellcheck disable=SC2317
 patch_style() {
-	(cd "$tree" && perl "$qemu" --no-tree --no-signoff --terse --no-summary "$@")
+	(cd "$tree" && "$TOP/tests/static/checkpatch" "$qemu" --no-tree --no-signoff --terse --no-summary "$@")
 }
 check "kernel/: checkpatch --strict" kernel_style "$TOP"
 check "hw-model/: QEMU's checkpatch" qemu_style "$TOP"/hw-model/peerlane/*.c \
 	"$TOP"/hw-model/peerlane/*.h
 wire_style() { # FILE…
-	perl "$linux" --no-tree --strict --terse --no-summary --ignore \
+	"$TOP/tests/static/checkpatch" "$linux" --no-tree --strict --terse --no-summary --ignore \
 		FILE_PATH_CHANGES,SPDX_LICENSE_TAG,PREFER_KERNEL_TYPES,VOLATILE,ARRAY_SIZE,EMBEDDED_FUNCTION_NAME,LONG_LINE_STRING,SPLIT_STRING \
 		-f "$@"
 }
@@ -49,5 +49,7 @@ printf '\nint bad( void ) {\n  return 1 ;\n}\n' >>bad/hw-model/wire/port.c
 check_fails "bad style in hw-model/wire/ is seen" "port.c:[0-9]+: ERROR:.*prohibited" wire_style bad/hw-model/wire/port.c
 check_fails "bad style in kernel/ is seen" "main.c:[0-9]+: ERROR:.*prohibited" kernel_style "$OUT/bad"
 check_fails "bad style in hw-model/ is seen" "peerlane-gpu.c:[0-9]+: ERROR:.*prohibited" qemu_style \
+	"$OUT/bad/hw-model/peerlane/peerlane-gpu.c"
+check_fails "... and seen again: only a pass is kept" "peerlane-gpu.c:[0-9]+: ERROR:.*prohibited" qemu_style \
 	"$OUT/bad/hw-model/peerlane/peerlane-gpu.c"
 finish

@@ -4,12 +4,13 @@
  *
  * debugfs, peerlane_bug_test/:
  *   cmd    use-after-free, out-of-bounds, typesafe, index, inversion,
- *	    atomic, leak, or dma PCI-ADDRESS
+ *	    atomic, leak, race, or dma PCI-ADDRESS
  *
  * Never loaded but in a guest whose kernel is about to be searched for them.
  */
 #include <linux/debugfs.h>
 #include <linux/dma-mapping.h>
+#include <linux/kthread.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/rcupdate.h>
@@ -23,6 +24,7 @@
 static DEFINE_MUTEX(bug_first);
 static DEFINE_MUTEX(bug_second);
 static DEFINE_SPINLOCK(bug_spin);
+static unsigned long bug_shared;
 static struct dentry *bug_dir;
 
 static noinline int bug_memory(bool freed)
@@ -107,6 +109,36 @@ static noinline int bug_leak(void)
 	return 0;
 }
 
+/* Two tasks count with one number, without a lock */
+static noinline void bug_count(void)
+{
+	bug_shared++;
+}
+
+static int bug_racer(void *unused)
+{
+	while (!kthread_should_stop()) {
+		bug_count();
+		cond_resched();
+	}
+	return 0;
+}
+
+static int bug_race(void)
+{
+	unsigned long end = jiffies + 5 * HZ;
+	struct task_struct *racer;
+
+	racer = kthread_run(bug_racer, NULL, "bug_racer");
+	if (IS_ERR(racer))
+		return PTR_ERR(racer);
+	while (time_before(jiffies, end)) {
+		bug_count();
+		cond_resched();
+	}
+	return kthread_stop(racer);
+}
+
 /* Unmapped with another size */
 static int bug_dma(const char *address)
 {
@@ -151,6 +183,8 @@ static int bug_run(char *cmd)
 		return bug_atomic();
 	if (!strcmp(cmd, "leak"))
 		return bug_leak();
+	if (!strcmp(cmd, "race"))
+		return bug_race();
 	if (!strncmp(cmd, "dma ", 4))
 		return bug_dma(cmd + 4);
 	return -EBADMSG;

@@ -140,6 +140,7 @@ static inline void tell_transfer(const char *label, struct json_object *o)
 
 static inline int finish(void)
 {
+	printf("1..%d\n", guest_checks);
 	fflush(stdout);
 	return guest_failed || !guest_checks ? 1 : 0;
 }

@@ -177,6 +177,7 @@ vmstat() {
 }
 
 finish() {
+	echo "1..$guest_checks"
 	[ "$guest_checks" -gt 0 ] || exit 1
 	[ "$guest_failed" -eq 0 ] || exit 2
 	exit 0

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # What the guest sides share.  The host side numbers the results.
 status=0
+results=0
 
 # shellcheck source=tests/kernel/guest/strict.sh
 . /case/strict.sh
@@ -13,14 +14,15 @@ export TIER
 
 # check DESC COMMAND…
 check() {
+	results=$((results + 1))
 	desc=$1
 	shift
 	if "$@" >/tmp/check.log 2>&1; then
-		echo "ok 1 - $desc"
+		echo "ok $results - $desc"
 		return 0
 	fi
 	status=1
-	echo "not ok 1 - $desc"
+	echo "not ok $results - $desc"
 	sed 's/^/# /' /tmp/check.log
 }
 
@@ -145,5 +147,6 @@ none_lost() {
 # Under a debug kernel nothing may be lost, either.  "several" looks for it after the last script.
 finish() {
 	[ -n "${LOST_LATER-}" ] || [ ! -e /sys/kernel/debug/kmemleak ] || check "no memory of our modules is lost" none_lost
+	echo "1..$results"
 	exit "$status"
 }
