@@ -28,8 +28,10 @@ build() {
 		strip -o "$tree/guest/$file" "$tree/case/libfabric/bin/$file"
 	done
 	strip -o "$tree/guest/libfabric.so.1" "$tree/case/libfabric/lib/libfabric.so.1"
-	# shellcheck disable=SC2046 # a list
-	cp $(ldd_closure "$tree/guest/libfabric.so.1" | grep -E '/lib(hwloc|numa|udev|cap|uring|atomic)[-.]') "$tree/guest/"
+	# what this version needs of them
+	for file in $(ldd_closure "$tree/guest/libfabric.so.1" | grep -E '/lib(hwloc|numa|udev|cap|uring|atomic)[-.]'); do
+		cp "$file" "$tree/guest/"
+	done
 	rm -rf "$tree/case"
 }
 program_build libfabric build
