@@ -273,7 +273,7 @@ static void test_io_race(int fd, int seconds)
 		/* in the same place of BAR1, if that is free */
 		b = gpu_alloc(fd, UNIT);
 		after = dev_map(fd, &b);
-		dirty += *(volatile char *)after;
+		dirty += *(volatile char *)after != 0;
 		dirty += crc_now(fd, b.handle) != clean;
 		pthread_join(thread, NULL);
 		dirty += crc_now(fd, b.handle) != clean;
@@ -284,7 +284,7 @@ static void test_io_race(int fd, int seconds)
 		rounds++;
 	} while (now() < end || rounds < 20);
 	close(nvfs);
-	check(!bad && !dirty,
+	check(!bad && !dirty && missed < rounds / 2,
 	      "freed while the disk is read, %d times: nobody else's memory is hit",
 	      rounds);
 	printf("# nvidia-fs missed %d of them\n", missed);

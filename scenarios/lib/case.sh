@@ -184,7 +184,8 @@ facts_from() {
 # its results; a line "# program NAME" before one of them makes it owe a plan even if it prints
 # nothing.  A plan that is missing fails, and so does a file with none.
 ktap_from() {
-	tr -d '\r' <"$1" >"$OUT/.ktap" || :
+	: >"$OUT/.ktap"
+	tr -d '\r' <"$1" >>"$OUT/.ktap" || :
 	case_prefix=${2:+$2: }
 	case_plans=0
 	case_open= # how many results each program has that owes a plan, the last one first

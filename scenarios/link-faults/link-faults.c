@@ -266,8 +266,9 @@ static void all_take(void)
 /* Packets are lost and overtake each other */
 static void lossy_put(void)
 {
-	/* each loss costs this, 0.54 s; eight times that a busy host may take to answer */
+	/* each loss costs this, 0.54 s; tries have no end (7), so a busy host may take longer */
 	options.timeout = 17;
+	options.retries = 7;
 	meet();
 	load();
 	host_must("wire a loss 1%% roce");

@@ -287,8 +287,6 @@ static int link_down(struct end *e, const char *where, enum down how)
 
 	if (how == FLAP)
 		e->retry = 7;
-	if (how == CUT)
-		e->timeout = 16;	/* it gives up sooner */
 	open_end(e, where);
 	sync_ends(e);
 	if (e->active) {
@@ -316,8 +314,6 @@ static int link_down(struct end *e, const char *where, enum down how)
 		host_must("end %s", label);
 	}
 	sync_ends(e);
-	if (how == CUT)
-		e->timeout = 17;
 	if (how != FLAP)
 		recover(e);
 	ok(transfer(e, IBV_WR_RDMA_WRITE, BYTES, SEED(3), &failures) && !failures,
@@ -416,7 +412,7 @@ static int lost(struct end *e, const char *where, bool reset)
 	staged = e->mr_flags & PLN_MR_ONLY_STAGED;
 	sync_ends(e);
 	if (e->active) {
-		stream(e, SHORT_PIECE);
+		stream(e, PIECE);
 		t = ends(e, "");
 		note("%u requests succeeded", t.good);
 		swap_words(e, t.first, &failed);

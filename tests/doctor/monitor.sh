@@ -89,6 +89,17 @@ ln -s /proc/self/fd/1 link
 doctor 0 --from healthy.rec --prometheus link
 check "a link is written through" grep -q '^peerlane_doctor_findings' out
 check "… and stays one" test -L link
+echo old >target
+ln -sf target link
+doctor 0 --from healthy.rec --prometheus link
+check "what a link leads to is replaced" grep -q '^peerlane_doctor_findings' target
+check "… and it stays a link" test -L link
+check_eq "… with nothing beside it" "target" "$(echo target*)"
+doctor 73 --from healthy.rec --prometheus /dev/full
+check "a device that is full is named" grep -q '/dev/full cannot be written: No space left' err
+mkfifo pipe
+doctor 73 --from healthy.rec --prometheus pipe
+check "a pipe that nobody reads is an error" grep -q 'pipe cannot be written' err
 doctor 64 --list --prometheus metrics.prom
 
 # ---- Nagios ----

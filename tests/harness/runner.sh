@@ -85,7 +85,10 @@ check "and is shown" says '^not ok 4 - two: each program came to its plan'
 plans "so does one before another that has its plan" 1 'ok 1 - x' 'ok 2 - y' 'ok 1 - z' 1..2
 plans "one that prints nothing fails" 1 ''
 check "and is shown" says '^# plans: 0; programs without one have printed as many results: none'
-check_eq "ktap_from: a file that is not there fails" 1 "$(said "pass x; ktap_from no-such-file")"
+printf '%s\n' 'ok 1 - x' 1..1 >programs.log
+check_eq "ktap_from: a file that is not there fails, also after one that is" 1 \
+	"$(said "pass x; ktap_from '$PWD/programs.log'; ktap_from no-such-file")"
+check "and says nothing of the one before" says '^not ok 3 - each program came to its plan'
 plans "a script has a plan around those of its programs" 0 'ok 1 - s' 'ok 2 - s' 'ok 1 - x' 1..1 'ok 3 - s' 1..3
 plans "whether it has a result before or not" 0 'ok 1 - x' 1..1 'ok 1 - s' 1..1
 plans "the plan of the script is missed, too" 1 'ok 1 - s' 'ok 1 - x' 1..1

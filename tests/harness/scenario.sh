@@ -176,8 +176,17 @@ for name in $(scenario_names); do
 	check "$name: it says when it runs, and how long" sh -c '
 		echo "$1" | grep -qxE "check|all|nightly" && test "$2" -gt 0' sh \
 		"$(scenario_says "$name" tier)" "$(scenario_says "$name" timeout)"
-	check "$name: its guest has a script" sh -c 'grep -qE "^(guest|copy) " "$1" || test -s "$2"' sh \
-		"$(scenario_file "$name")" "$TOP/scenarios/$name/guest"
+	check_eq "$name: its guest has one script" 1 "$({ grep -E '^(guest|copy) ' "$(scenario_file "$name")"
+		ls "$TOP/scenarios/$name/guest" 2>/dev/null; } | wc -l)"
+	check "$name: in its file there are no more than 80 lines of it" test 80 -ge \
+		"$(sed -n "/^guest <</,/^END$/p" "$(scenario_file "$name")" | sed '1d;$d' | wc -l)"
+done
+for folder in "$TOP"/scenarios/*/guest; do
+	folder=${folder%/guest}
+	case ${folder##*/} in
+	lib) continue ;;
+	esac
+	check "${folder##*/}/guest is that of a scenario" test -f "$folder.scn"
 done
 check_eq "the list names them all" "$(scenario_names | wc -l)" "$("$TOP/scenarios/run" -l | wc -l)"
 check_fails "an option that does not exist is an error" "unknown option -q" "$TOP/scenarios/run" -q

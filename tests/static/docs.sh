@@ -119,6 +119,12 @@ check_eq "docs/README.md leads to every document" "" "$(unlisted docs/README.md 
 # shellcheck disable=SC2046
 check_eq "scenarios/README.md leads to every scenario's page" "" \
 	"$(unlisted scenarios/README.md $(grep '^scenarios/[^/]*/README.md' "$OUT/documents"))"
+check_eq "each section of the scenarios' common pages is in that list" "" \
+	"$(for page in $(sed -n 's/^| \[`.*`\](\([a-z]*[.]md\)#.*/\1/p' scenarios/README.md | sort -u); do
+		sed -n "s/^## \(.*\)/$page#\1/p" "scenarios/$page"
+	done | while read -r section; do
+		grep -qF "]($section)" scenarios/README.md || echo "$section"
+	done)"
 # What numbers and names the README has from elsewhere
 check "README.md says how many hosts there can be" grep -q "on two to $(scenarios/try --help |
 	sed -n 's/.*--hosts N .*(2 to \([0-9]*\)).*/\1/p' | sed 's/^8$/eight/') emulated hosts" README.md

@@ -126,6 +126,7 @@ grep '[.]scn$' scripts | sed "s|^|$TOP/|" >scenarios
 # named from the top folder, as the others are, since a kept pass has the name in it
 guests "$OUT/guests" <scenarios | sed "s|^$TOP/||" >>scripts
 check "and guests' scripts in scenarios" grep -q '/guests/io-sizes[.]scn$' scripts
+check_eq "and all of them" "" "$(xargs grep -n '^ *guest .*<<' <scenarios | grep -v ":guest <<'END'\$")"
 check "there are scripts to look at" test "$(wc -l <scripts)" -ge 10
 cd "$TOP" || exit 1
 

@@ -40,6 +40,8 @@ check "hw-model/wire/: checkpatch, without what only the kernel has" wire_style 
 check "patches to QEMU: QEMU's checkpatch" patch_style "$TOP"/hw-model/patches/*.patch
 
 # The checks can fail
+check_fails "no file of that name is an error" "there is no file /no/such" wire_style "/no/such*.c"
+check_fails "and so is no file" "no files" wire_style
 for file in kernel/Makefile kernel/peerlane_gpu/main.c hw-model/peerlane/peerlane-gpu.c hw-model/wire/port.c; do
 	mkdir -p "bad/${file%/*}" && cp "$TOP/$file" "bad/$file"
 done

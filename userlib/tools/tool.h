@@ -81,8 +81,8 @@ struct json_object;
 /* In one line; @o is the caller's no more. */
 void print_json(struct json_object *o);
 /*
- * Writes a file by @put; who reads it sees the one before or all of the new one.  What is no
- * regular file (a pipe, a device, a link such as /dev/stdout) is written as it is.
+ * Writes a file by @put; who reads it sees the one before or all of the new one.  A link
+ * stays, and what is no regular file (a pipe, a device) is written as it is.
  * EXIT_OK, or complains: EXIT_NO_OUTPUT.
  */
 int replace_file(const char *name, void (*put)(FILE *f, const void *arg), const void *arg);

@@ -81,42 +81,46 @@ void print_json(struct json_object *o)
 
 int replace_file(const char *name, void (*put)(FILE *f, const void *arg), const void *arg)
 {
-	char temporary[PATH_MAX];
+	char target[PATH_MAX], temporary[PATH_MAX];
 	struct stat st;
 	FILE *f = NULL;
+	bool in_place;
 	int fd, n, r;
 
-	if (!lstat(name, &st) && !S_ISREG(st.st_mode)) {
-		f = fopen(name, "we");
-		if (f) {
-			put(f, arg);
-			r = ferror(f);
-			if (!fclose(f) && !r)
-				return EXIT_OK;
+	in_place = !stat(name, &st) && !S_ISREG(st.st_mode);
+	if (in_place) {
+		/* a FIFO that nobody reads is an error; one that is read may be full */
+		fd = open(name, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (fd >= 0 && fcntl(fd, F_SETFL, 0)) {
+			close(fd);
+			fd = -1;
 		}
-		complain("%s cannot be written: %s", name, strerror(errno));
-		return EXIT_NO_OUTPUT;
+	} else {
+		if (realpath(name, target))
+			name = target;
+		n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", name);
+		errno = ENAMETOOLONG;
+		fd = n < (int)sizeof(temporary) ? mkostemp(temporary, O_CLOEXEC) : -1;
 	}
-	n = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", name);
-	errno = ENAMETOOLONG;
-	fd = n < (int)sizeof(temporary) ? mkostemp(temporary, O_CLOEXEC) : -1;
 	if (fd >= 0)
 		f = fdopen(fd, "w");
 	if (!f) {
 		complain("%s cannot be written: %s", name, strerror(errno));
 		if (fd >= 0) {
 			close(fd);
-			unlink(temporary);
+			if (!in_place)
+				unlink(temporary);
 		}
 		return EXIT_NO_OUTPUT;
 	}
 	put(f, arg);
-	r = fflush(f) || ferror(f) || fchmod(fd, 0644);
+	r = fflush(f) || ferror(f) || (!in_place && fchmod(fd, 0644));
 	r = fclose(f) || r;
-	if (!r && !rename(temporary, name))
+	if (!r && (in_place || !rename(temporary, name)))
 		return EXIT_OK;
 	complain("%s cannot be written: %s", name, strerror(errno));
-	unlink(temporary);
+	if (!in_place)
+		unlink(temporary);
 	return EXIT_NO_OUTPUT;
 }
 

@@ -68,7 +68,7 @@ scan_console() {
 		sub(/^.*\] +/, "", frame)
 		trace = trace " " frame
 	}
-	/<\/TASK>/ { traced() }
+	/<\/(TASK|IRQ)>/ { traced() }
 	/BUG: KASAN: / { trace_allowed = !complain(FNR, $0); next }
 	trace_allowed && /Call Trace:/ { next }
 	/<\/TASK>/ { trace_allowed = 0 }
