@@ -120,7 +120,7 @@ check_eq "docs/README.md leads to every document" "" "$(unlisted docs/README.md 
 check_eq "scenarios/README.md leads to every scenario's page" "" \
 	"$(unlisted scenarios/README.md $(grep '^scenarios/[^/]*/README.md' "$OUT/documents"))"
 check_eq "each section of the scenarios' common pages is in that list" "" \
-	"$(for page in $(sed -n 's/^| \[`.*`\](\([a-z]*[.]md\)#.*/\1/p' scenarios/README.md | sort -u); do
+	"$(sed -n 's/^| \[`.*`\](\([a-z]*[.]md\)#.*/\1/p' scenarios/README.md | sort -u | while read -r page; do
 		sed -n "s/^## \(.*\)/$page#\1/p" "scenarios/$page"
 	done | while read -r section; do
 		grep -qF "]($section)" scenarios/README.md || echo "$section"
