@@ -116,7 +116,7 @@ static bool known(int err)
 {
 	static const int errs[] = {
 		ENOMEM, EFAULT, EMFILE, ENOSPC, EIO, EINVAL, EOPNOTSUPP,
-		ENOTSUPP, ENODEV, ENXIO,
+		ENOTSUPP, ENODEV, ENXIO, EREMOTEIO,
 	};
 	unsigned int i;
 
