@@ -75,10 +75,11 @@ check_eq "a read into the GPU was under way: Aborted due to SQ Deletion" $((8 <<
 counts
 check_eq "it has landed, and is counted" "4096, dp3: peer-write=4096, dp0: target-write=4096, 0 $THREES" "$r"
 
-# The drive is reset
+# The drive is reset. QEMU waits until nothing is under way, and then cancels what waits for the buffer; so what has the
+# buffer ends last, or the third read would begin meanwhile.
 queue
-submit 1 2 $HOLE 0 0 0 7
 submit 1 2 $P 0 8 0 7
+submit 1 2 $HOLE 0 0 0 7
 submit 1 2 $HOLE $((P + 4096)) 16 0 15
 writel $((REGS + 0x14)) 0x00460000
 readl $((REGS + 0x1c))
