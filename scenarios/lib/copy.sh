@@ -29,7 +29,11 @@ copy() {
 	} >"$OUT/case/env"
 	case $1 in
 	raw) sc_modules nvme peerlane_gpu ;;
-	*) sc_modules nvme "$1" peerlane_gpu ;;
+	ext4) sc_modules nvme ext4 peerlane_gpu ;;
+	*)
+		echo "$1" >"$OUT/case/extras"
+		sc_modules nvme "$1" peerlane_gpu
+		;;
 	esac
 	sc_boot 120
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the steps of action.yml and the script of the GitLab job do what they say, run as a runner does
 # tags: build guest
-# tier: all
+# tier: nightly
 # timeout: 1200
 
 . "$TOP/scenarios/lib/case.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: an edited device is in a new QEMU in at most 15 s; going back is instant
 # tags: build
-# tier: all
+# tier: nightly
 # timeout: 600
 
 # Expressions for at_exit and for inner shells are meant to stay as they are.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: programs that nvcc built run in a guest: driver interface, shared runtime, static ones: ours, and led to ours
 # tags: guest cuda
-# tier: all
+# tier: nightly
 # timeout: 240
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: NVIDIA's own runtime of CUDA 12 and 13 linked in, and shared: led to ours of that version
 # tags: quick cuda third-party
-# tier: all
+# tier: nightly
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/userlib.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the stock mlx5 driver makes a network device of a ConnectX with Ethernet, which talks to a virtio-net: ping, TCP with checksums, long frames, links down and up
 # tags: guest rdma
-# tier: all
+# tier: nightly
 # timeout: 400
 # shellcheck source=tests/cx/lib.sh
 . "$TOP/tests/cx/lib.sh"

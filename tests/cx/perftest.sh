@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: perftest of Debian with dma-bufs of the emulated GPU on the emulated ConnectX: all data goes below the switch; RC, UC, UD and shared receives
 # tags: guest rdma p2p switch
-# tier: all
+# tier: nightly
 # timeout: 400
 # shellcheck disable=SC2016,SC2317 # expressions of jq; vm.sh calls host_count
 . "$TOP/scenarios/lib/case.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: two hosts with a ConnectX with Ethernet each: every verb of RC, XRC, UC and UD by RoCE addresses, and RC with lost and reordered packets
 # tags: guest rdma
-# tier: all
+# tier: nightly
 # timeout: 960
 # shellcheck source=tests/cx/lib.sh
 . "$TOP/tests/cx/lib.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a ConnectX and stock soft-RoCE talk to each other: every verb of RC, UC and UD, both ways, and RC with lost and reordered packets
 # tags: guest rdma
-# tier: all
+# tier: nightly
 # timeout: 960
 # shellcheck source=tests/cx/lib.sh
 . "$TOP/tests/cx/lib.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: under ACS and an IOMMU: what topo and doctor report, the kernel decides and the switch does is the same; cures cure
 # tags: guest topo doctor p2p switch
-# tier: all
+# tier: nightly
 # timeout: 400
 #
 # Each machine and command line is booted once; doctor, topo, peerlane io and the

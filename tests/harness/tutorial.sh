@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: who follows docs/tutorial.md to the letter, outside of the build root, sees what it says
 # tags: harness guest rdma
-# tier: all
+# tier: nightly
 # timeout: 1500
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/guide.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: who follows docs/how-to/write-a-scenario.md to the letter has two scenarios that pass every check
 # tags: harness guest scenario
-# tier: all
+# tier: nightly
 # timeout: 300
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/guide.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: gdrdrv, unmodified, from GDRCopy's source: compiled with NVIDIA's header, programs reach GPU memory through it
 # tags: kernel guest third-party
-# tier: all
+# tier: nightly
 # timeout: 180
 . "$TOP/tests/kernel/lib.sh"
 

@@ -6,7 +6,7 @@
 
 # driver_boot KVER MACHINE SCRIPT SECONDS [QEMU-ARGS…]: boots, and takes over
 # the results.  SCRIPT may be several, a,b,c: they share the guest.  $DRIVER_FILES go to the guest, too; the drive has
-# $DRIVER_DISK bytes.  $driver_status is the guest's.
+# $DRIVER_DISK bytes, the guest what $DRIVER_EXTRAS names.  $driver_status is the guest's.
 driver_boot() {
 	. "$TOP/scenarios/lib/machine/vm.sh"
 	. "$TOP/scenarios/lib/machine/hotplug.sh"
@@ -26,6 +26,7 @@ driver_boot() {
 	esac
 	# shellcheck disable=SC2086 # lists
 	(cd "$TOP/tests/kernel/guest" && cp lib.sh strict.sh ${DRIVER_FILES-} $driver_scripts "$OUT/case/")
+	[ -z "${DRIVER_EXTRAS-}" ] || echo "$DRIVER_EXTRAS" >"$OUT/case/extras"
 	echo "TIER=${TIER:-check} SCRIPTS='$driver_scripts'" >"$OUT/case/env"
 	shift 4
 	vm_run guest "$driver_topology" "$driver_kver" "$OUT/case" \

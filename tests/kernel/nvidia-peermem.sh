@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: nvidia-peermem, unmodified, from NVIDIA's source: compiled with its own header, it works on peerlane_gpu
 # tags: kernel guest rdma third-party
-# tier: all
+# tier: nightly
 # timeout: 300
 . "$TOP/tests/kernel/lib.sh"
 

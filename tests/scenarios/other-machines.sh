@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: a scenario on other machines takes the paths that are expected of them
 # tags: scenario guest p2p
-# tier: all
+# tier: nightly
 # timeout: 240
 . "$TOP/scenarios/lib/case.sh"
 need_tool jq
