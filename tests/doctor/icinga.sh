@@ -9,7 +9,9 @@
 . "$TOP/tests/doctor/lib.sh"
 . "$TOP/tests/lib/stopwatch.sh"
 others=$PEERLANE_CACHE/third-party
-[ -x "$others/icinga2/icinga2" ] && [ -e "$others/icinga2-files/include" ] || skip "no Icinga: run \`make third-party\`"
+if [ ! -x "$others/icinga2/icinga2" ] || [ ! -e "$others/icinga2-files/include" ]; then
+	skip "no Icinga: run \`make third-party\`"
+fi
 
 # ---- hosts, of which each has the record of its name; the last has no GPU ----
 record "$base" >healthy.rec
@@ -77,8 +79,7 @@ broken "a brace that is missing" "syntax error|unexpected" '$d'
 
 # ---- the daemon itself: each check is forced, as it would else take its time ----
 (icinga icinga2.conf) >daemon.log 2>&1 &
-daemon=$!
-at_exit 'kill -TERM "$daemon" 2>/dev/null; wait "$daemon"'
+at_exit "kill -TERM $! 2>/dev/null; wait $!"
 check "the daemon takes commands" wait_for 20 test -p commands || finish
 now=$(date +%s)
 for host in healthy dgx staged unknown; do
