@@ -47,6 +47,37 @@ transfers() {
 		| if $host == "guest" then . else {host: $host} + . end'
 }
 
+# looks: with --report, guests have all devices looked at before and after the command (scenario.sh)
+looks() {
+	[ -n "$TRY_REPORT" ] || return 0
+	# shellcheck source=scenarios/lib/scenario.sh
+	. "$TOP/scenarios/lib/scenario.sh"
+	VM_TRACE=$VM_TRACE_NVME
+	SC_BLOCKS=
+	: "${SC_HOSTS=}"
+	: >"$TRY_OUT/case/report"
+	read -r began rest </proc/uptime
+	: "$rest"
+}
+
+# page GUEST...: page.json, what scenarios/report draws of machine.json, but for its verdict; of devices that nobody could look at
+# nothing was counted
+page() {
+	SC_DEVICES=$(sc_devices_json)
+	for each; do
+		{ [ ! -s "$OUT/$each/run.end.counted" ] || sc_counted "$each" run; } |
+			jq -nc --arg host "$each" --argjson devices "$SC_DEVICES" '{$host, $devices, counted: {}} + ([inputs] | add // {})'
+	done >"$OUT/seen.jsonl"
+	[ $# -eq 1 ] || cp "$OUT/wire/counters.json" "$OUT/wire.json" || return
+	[ $# -gt 1 ] || echo null >"$OUT/wire.json"
+	read -r ended rest </proc/uptime
+	jq -c --rawfile command "$TRY_OUT/case/command" --arg accel "$(vm_accel | sed 's/,.*//; s/^kvm$/kvm, untested/')" \
+		--argjson seconds "$(echo "$began $ended" | awk '{ printf "%.2f", $2 - $1 }')" \
+		--slurpfile seen "$OUT/seen.jsonl" --slurpfile wire "$OUT/wire.json" -L "$VM_ACCOUNTING" \
+		'include "try"; page($seen; $wire[0]; {title: ($command | plain), $accel, $seconds})' "$OUT/machine.json" >"$OUT/page.json"
+	rm -f "$OUT/seen.jsonl" "$OUT/wire.json"
+}
+
 # measured MACHINE STATUS GUEST...: machine.json
 measured() {
 	measured_of=$1 measured_status=$2
@@ -64,6 +95,7 @@ measured() {
 		'include "try"; {$topology, $kernel, $status} + machine($t[0]; $c[0] // {})' >"$OUT/machine.json" ||
 		die "the machine's result cannot be put together"
 	rm -f "$OUT/transfers.json" "$OUT/counted.json"
+	[ -z "$TRY_REPORT" ] || page "$@"
 }
 
 # one_host: the machine of TRY_TOPOLOGY to its end
@@ -73,6 +105,8 @@ one_host() {
 	trap 'vm_cleanup; tidy' EXIT
 	trap 'exit 130' INT TERM HUP
 	faults_allowed
+	SC_TOPOLOGY=$TRY_TOPOLOGY
+	looks
 	if topology images "$TRY_TOPOLOGY" | grep -qx disk0; then
 		vm_image disk0 "$OUT/disk0"
 	fi
@@ -116,6 +150,7 @@ several_hosts() {
 	faults_allowed
 	SC_TOPOLOGY=$TRY_TOPOLOGY
 	SC_KERNEL=$TRY_KERNEL
+	looks
 	cp -R "$TRY_OUT/case" "$OUT/" 2>/dev/null || [ "$OUT" = "$TRY_OUT" ] || exit 2
 	carries "$OUT/case" virtio_net rdma_rxe ib_uverbs rdma_ucm
 	if topology images "$TRY_TOPOLOGY" | grep -qx disk0; then
@@ -222,6 +257,7 @@ count=$(printf '%s\n' "$TRY_TOPOLOGIES" | wc -l)
 status=0
 number=0
 : >"$OUT/machines.jsonl"
+: >"$OUT/pages.jsonl"
 printf '%s\n' "$TRY_TOPOLOGIES" >"$OUT/topologies"
 while IFS= read -r topology <&4; do
 	number=$((number + 1))
@@ -240,6 +276,11 @@ while IFS= read -r topology <&4; do
 		jq -nc --arg topology "$(topology_short "$topology")" --arg kernel "$TRY_KERNEL" --argjson status "$got" \
 			'{$topology, $kernel, $status, transfers: [], bytes: null, host_bytes: null, counted: {}, direct: false}' >>"$OUT/machines.jsonl"
 	fi
+	if [ -s "$of/page.json" ]; then
+		cat "$of/page.json"
+	else
+		echo null
+	fi >>"$OUT/pages.jsonl"
 done 4<"$OUT/topologies"
 
 # The table
@@ -272,12 +313,16 @@ jq -r '.topology as $machine | .transfers[] | [$machine, (if .host then .host + 
 
 # What was expected of each machine
 missed=0
+: >"$OUT/missed.jsonl"
 while IFS= read -r condition; do
+	number=-1
 	while IFS= read -r machine; do
+		number=$((number + 1))
 		found=$(printf '%s\n' "$machine" | jq -r -L "$TOP/scenarios/lib/accounting" --arg text "$condition" \
 			"include \"expect\"; judge($condition; \$text)" 2>&1)
 		[ -n "$found" ] || continue
 		missed=1
+		jq -nc --argjson machine "$number" --arg condition "$condition" '{$machine, $condition}' >>"$OUT/missed.jsonl"
 		printf '%s: not met on %s: %s (%s)\n' "$PROGRAM" "$(printf '%s\n' "$machine" | jq -r .topology)" "$condition" \
 			"$(printf '%s\n' "$found" | head -n 1)" >&2
 	done <"$OUT/machines.jsonl"
@@ -286,7 +331,19 @@ done <"$OUT/expect"
 jq -sc --rawfile command "$OUT/case/command" --rawfile expect "$OUT/expect" --argjson status "$status" --argjson met "$((1 - missed))" '
 	{command: ($command | rtrimstr("\n")), $status, expect: ($expect / "\n" | map(select(. != ""))), met: ($met == 1), machines: .}' \
 	"$OUT/machines.jsonl" >"$OUT/result.json"
-rm -f "$OUT/machines.jsonl" "$OUT/topologies" "$OUT/expect" "$OUT/make.log"
+if [ -n "$TRY_REPORT" ]; then
+	jq -nc --slurpfile machines "$OUT/machines.jsonl" --slurpfile missed "$OUT/missed.jsonl" '
+		[inputs] | to_entries[] | select(.value) | .key as $n | .value + ([
+			($machines[$n].status | select(. != 0) | "The command ended with status \(.)."),
+			($missed[] | select(.machine == $n) | "Not met: \(.condition)")]
+			| {verdict: (if . == [] then "pass" else "fail" end), reason: join(" ")})' "$OUT/pages.jsonl" >"$OUT/pages"
+	if [ -s "$OUT/pages" ]; then
+		sh "$TOP/scenarios/report" "$OUT/report.html" "$OUT/pages" || status=2
+	else
+		echo "$PROGRAM: no page: no machine ran" >&2
+	fi
+fi
+rm -f "$OUT/machines.jsonl" "$OUT/pages.jsonl" "$OUT/pages" "$OUT/missed.jsonl" "$OUT/topologies" "$OUT/expect" "$OUT/make.log"
 if [ -n "$TRY_KEEP" ]; then
 	: >"$OUT/keep"
 	echo "kept: $OUT"

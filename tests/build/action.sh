@@ -119,7 +119,7 @@ check "the result is where the output says" jq -e '.met and (.expect | length) =
 sed -n '/^    - name: Keep the report$/,$s/^      *//p' "$TOP/action.yml" >step3
 check "the third step keeps the report, also of a failure" sh -c 'grep -qx "if: always()" step3 && grep -qxE "uses: actions/upload-artifact@v[0-9]+" step3'
 report=$(sed -n "s/^path: //p" step3 | sed "s|\${{ runner.temp }}|$OUT/temp|")
-check "its folder has the result, what was printed, and the console" test -s "$report/result.json" -a -s "$report/output.txt" -a -s "$report/console-guest.log"
+check "its folder has the result, the page, what was printed, and the console" test -s "$report/result.json" -a -s "$report/report.html" -a -s "$report/output.txt" -a -s "$report/console-guest.log"
 check "the summary has the transfer" grep -qxF '| same-switch | my-program read | p2p | 1048576 | 0 |  |' summary
 action "run=my-program 'test data/file'" "add=my-program
 test data" direct=true topology=two-root-ports >staged.log 2>&1
@@ -138,9 +138,9 @@ awk '/^## / { job = /GitLab/ } !job { next }
 	/^      before_script:$/ { to = "job1"; next } /^      script:$/ { to = "job2"; next }
 	to && /^        - / { sub(/^        - /, ""); print >to; next }
 	{ to = "" }
-	/^        when: / { print $2 >"when" } /^        paths: / { gsub(/[][]/, ""); print $2 >"paths" }
+	/^        when: / { print $2 >"when" } /^        paths: / { gsub(/[][,]/, ""); for (i = 2; i <= NF; i++) print $i >"paths" }
 	/^        PEERLANE: / { print $2 >"address" }' "$TOP/docs/how-to/use-in-ci.md"
-check_eq "the guide has a job: what prepares it, a line of a script, an artefact" "2 1 1 always" "$(wc -l <job1) $(wc -l <job2) $(wc -l <paths) $(cat when)"
+check_eq "the guide has a job: what prepares it, a line of a script, two files as artefact" "2 1 2 always" "$(wc -l <job1) $(wc -l <job2) $(wc -l <paths) $(cat when)"
 # The image of the job has no curl, and takes no archive of zstd, before apt-get has installed them
 # shellcheck disable=SC2016 # of those programs
 printf '%s\n' '#!/bin/sh' '[ "$1" = update ] || printf "%s\\n" "$@" >>"$OUT/installed"' >image/apt-get
@@ -160,5 +160,6 @@ at_exit 'rm -rf "$OUT/gitlab"/peerlane-* "$OUT/release.tar.zst"'
 	cd gitlab && sh -e ../job1 && sh -e ../job2
 ) >gitlab.log 2>&1
 check_eq "it ends well" 0 $? || diag "$(tail -n 20 gitlab.log)"
-check "its artefact says that the path was direct" jq -e '.met and .machines[0].direct' "gitlab/$(cat paths)"
+check "its artefact says that the path was direct" jq -e '.met and .machines[0].direct' "gitlab/$(head -n 1 paths)"
+check "… and shows it" grep -qF '<strong>1 run: 1 pass.</strong>' "gitlab/$(tail -n 1 paths)"
 finish

@@ -90,8 +90,11 @@ json "… a file there: staged, as its disk is no NVMe drive" '.answer.path == "
 # ---- a workstation: GeForce, md RAID 1, LUKS ----
 record "$TOP/tests/doctor/records/workstation.desc" >workstation.rec
 doctor 2 --from workstation.rec --json
-json "a workstation: driver, BAR1 and host bridge are the errors" '[.findings[] | select(.severity == "error").id] ==
-	["gpu-closed-modules", "bar1-small", "host-bridge-untrusted"]'
+json "a workstation: kernel, driver and host bridge are the errors" '[.findings[] | select(.severity == "error").id] ==
+	["kernel-no-user-p2pdma", "gpu-closed-modules", "host-bridge-untrusted"]'
+json "… BAR1 is as large as the memory, and ACS is off" 'all(.findings[]; .section | IN("bar1", "acs") | not)'
+json "… its GPU is idle, and has half of its lanes, as the slot does: no warning" '[.findings[] | select(.id == "link-slow")] |
+	length == 1 and (.[0] | .severity == "info" and .where == ["0000:01:00.0"] and (.what | test("8 lanes.*, but its slot cannot$")))'
 json "… GeForce, LUKS and md are warned of" '[.findings[] | select(.severity == "warning").id] |
 	contains(["gpu-geforce", "fs-crypt", "fs-raid"])'
 json "… nothing is missing" '.missing == []'

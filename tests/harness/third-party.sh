@@ -53,7 +53,7 @@ check "there are such cases" test "$(wc -l <cases)" -ge 6
 while read -r file; do
 	name=${file#"$TOP/tests/"}
 	name=${name%.sh}
-	skips "$name" none 'no (source of|DKMS|CUDA headers|CUDA 12 or 13|NCCL)'
+	skips "$name" none 'no (source of|DKMS|Icinga|Slurm|CUDA headers|CUDA 12 or 13|NCCL)'
 done <cases
 
 # Then come the sources, NVIDIA's header, and a toolkit without NCCL

@@ -67,4 +67,33 @@ is "a card's messages, and not the engine's operands" '[.transfers[] | [.host, .
 row a read p2p 100 >rows
 machine "{\"a\":{\"gpu0\":$(gpu 100 0 0 0)},\"b\":{\"gpu0\":$(gpu 0 0 8 8)}}"
 is "--direct is about files: a host that has read none changes nothing" '[.direct, [.transfers[].host]]' '[true,["a","b","b"]]'
+
+# What the page of a machine is drawn of
+# drawn HEAD SEEN WIRE: of machine.json, with the lines SEEN of the hosts
+drawn() {
+	jq -c -L "$TOP/scenarios/lib/accounting" --argjson seen "$1" --argjson wire "$2" \
+		'include "try"; . + {topology: "t", kernel: "7.2"} | page($seen; $wire; {title: "x", accel: "tcg", seconds: 1})' machine.json >page.json
+}
+of_page() {
+	check_eq "$1" "$3" "$(jq -c "$2" page.json)"
+}
+{ row '' read p2p 100; row '' write bounce 30 | jq -c '.reason = "none fits"'; } >rows
+machine "{\"guest\":{\"gpu0\":$(gpu 60 0 0 0)}}"
+drawn '[{"host": "guest", "devices": [{"name": "gpu0"}], "counted": {"run": {"links": [{"link": "rp0", "below": "gpu0", "up": 1}]}}}]' null
+of_page "each row has its program and its reason; what the GPU lacks is one" '.transfers | map([.what, .path, .bytes, .host_bytes, .reason])' \
+	'[["p read","p2p",100,40,"the library says p2p, but the GPUs counted only 60 bytes"],["p write","bounce",30,30,"none fits"]]'
+of_page "the machine and its links" '[.scenario, .topology, .title, .devices[0].name, .links]' '["t","t","x","gpu0",[{"link":"rp0","below":"gpu0","up":1}]]'
+: >rows
+machine "{\"guest\":{\"gpu0\":$(gpu 100 0 8 0)}}"
+drawn '[{"host": "guest", "devices": [], "counted": {}}]' null
+of_page "that no program has reported is no reason for what went directly" '.transfers | map([.what, .reason != ""])' '[["gpu0 in",false],["gpu0 in",true]]'
+of_page "nobody could look at the links" .links '[]'
+row b read p2p 100 >rows
+machine "{\"a\":{\"gpu0\":$(gpu 0 0 0 0)},\"b\":{\"gpu0\":$(gpu 100 0 0 0)}}"
+drawn '[{"host": "a", "devices": [{"name": "x"}], "counted": {}}, {"host": "b", "devices": [], "counted": {}}]' \
+	'{"ports": {"a": {"out": {"frames": 3}, "in": {}}, "b": {"out": {}, "in": {}}}}'
+of_page "of several hosts, each is a machine, with the wire between them" \
+	'[.devices, (.hosts | map_values(.devices | length)), (.transfers | map([.host, .what])), .wire.total.a.out.frames]' '[[],{"a":1,"b":0},[["b","p read"]],3]'
+check_eq "a command stands there as it was written" "my-program -n 4 'a b'" \
+	"$(jq -nr -L "$TOP/scenarios/lib/accounting" --arg command "'my-program' '-n' '4' 'a b' " 'include "try"; $command | plain')"
 finish

@@ -5,7 +5,7 @@
 # tier: all
 # timeout: 240
 . "$TOP/scenarios/lib/case.sh"
-need_tool cc jq
+need_tool cc jq xmllint
 need_file "$BUILD/guest/7.2/vmlinux" "$BUILD/userlib/peerlane"
 try=$TOP/scenarios/try
 
@@ -14,6 +14,7 @@ check_fails "a condition that is no jq" 'scenarios/try: --expect .bytes ==: .*sy
 check_fails "a condition of two lines" 'a condition is one line' "$try" --expect '.bytes
 == 0' true
 check_fails "a result where none can be" 'cannot write /nowhere/result.json' "$try" --json /nowhere/result.json true
+check_fails "a page where none can be" 'cannot write /nowhere/page.html' "$try" --report /nowhere/page.html true
 
 # A program and a library of the user's that it is linked with; another that is nowhere
 mkdir lib
@@ -28,7 +29,7 @@ head -c 1048576 /dev/urandom >data.bin
 
 # One call, two machines: on one the drive reaches the GPU, on the other it does not
 "$try" --topology same-switch --topology two-root-ports --add uses --add lacks --add data.bin --disk 64M --timeout 60 --direct \
-	--expect '.bytes == 1048576' --json result.json 'uses && peerlane io read --file data.bin --gpu 0 --size 1M && printf x' >out 2>err
+	--expect '.bytes == 1048576' --json result.json --report page.html 'uses && peerlane io read --file data.bin --gpu 0 --size 1M && printf x' >out 2>err
 check_eq "--direct was not met: the status" 1 $?
 check "output that ends without a newline" grep -qx x out
 check_eq "… on one machine of the two" "two-root-ports: .direct == true" "$(sed -n 's/.*: not met on \(.*\) (.*/\1/p' err)"
@@ -42,6 +43,27 @@ check "the JSON has the same" jq -e '.status == 1 and .met == false and .expect 
 	== [["same-switch", 0, true, 1048576, 0, "p2p"], ["two-root-ports", 0, false, 1048576, 1048576, "bounce"]]' result.json
 check "and what the GPUs counted: there the bytes came in by the aperture, here the engine fetched them" \
 	jq -e '(.machines | map(.counted.gpu0 | [.["bar1-dma-write"], .["engine-host-read"] >= 1048576])) == [[1048576, false], [0, true]]' result.json
+
+# The page of this call
+has() { grep -qF -- "$1" "${2:-page.html}"; }
+check "the page can be read" xmllint --noout page.html
+check "… it begins with what came of it" has '<strong>2 runs: 1 pass, 1 fail.</strong>'
+check "… says what was not met" has '<p>Not met: .direct == true</p>'
+check "… why, and what to do" grep -q 'peerlane read: <b>bounce</b>, <b>1.0 MiB</b> through host memory, because p2p refused: .* <b>What to do:</b> put drive and GPU below one switch' page.html
+check "… draws both, side by side" has '<h2>The same transfers, direct and staged</h2>'
+check "… with what the links carried: turned round in the switch" has '<title>nvme0: 1.0 MiB between devices, turned round in a switch</title>'
+check "… and to host memory" has '<title>rp1: 1.0 MiB from or to host memory</title>'
+check "… and no time per GiB, which nobody has measured" grep -q '<td>peerlane read</td><td>p2p</td><td class="n">0 B</td><td class="pass">pass</td><td class="n">1.0 MiB</td><td class="n"></td>' page.html
+
+# … and of two hosts
+# shellcheck disable=SC2016 # of the guests
+"$try" --hosts 2 --timeout 60 --report hosts.html --add data.bin 'host barrier go >/dev/null
+	[ $HOST = a ] || { ping -c 1 -W 10 10.0.0.1 >/dev/null && peerlane io read --file data.bin --gpu 0 --size 1M; }' >out 2>err
+check_eq "two hosts: the status" 0 $? || diag "$(cat out err)"
+check "their page can be read" xmllint --noout hosts.html
+check "… draws each" has '<h3>Host b</h3>' hosts.html
+check "… and the wire" grep -qE 'host b sent [1-9][0-9]* frames' hosts.html
+check "… and names the transfer" has '<td>b: peerlane read</td>' hosts.html
 
 # A program of which nothing is known has not gone directly; its own status comes first
 "$try" --disk 64M --timeout 60 --direct --expect '.host_bytes == 0' true >out 2>err

@@ -196,7 +196,7 @@ $1 == "run" {
 }
 
 $1 == "transfer" {
-	per = $4 > 0 ? sprintf("%.2f", $6 * 1073741824 / $4) : ""
+	per = $4 > 0 && $6 != "" ? sprintf("%.2f", $6 * 1073741824 / $4) : ""
 	taken[$3] = 1
 	same_as = same_as $2 FS $4 FS
 	moved += $4

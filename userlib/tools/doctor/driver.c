@@ -205,7 +205,9 @@ static void check_nvidia_fs(struct doctor *d, const struct rule *r)
 	if (used(d) && d->p2pdma == NO &&
 	    doc_there(d, "/sys/module/nvidia_fs") == NO)
 		doc_say(d, r, r->severity,
-			"nvidia_fs is not loaded, and the kernel has no P2PDMA");
+			"nvidia_fs is not loaded, and the kernel %s",
+			d->p2pdma_is_old ? "is too old for P2PDMA from programs" :
+			"has no P2PDMA");
 }
 
 static void check_nvidia_fs_nvme(struct doctor *d, const struct rule *r)
@@ -270,7 +272,7 @@ static const struct rule driver_rules[] = {
 	  "NVIDIA's cuFile has no direct path",
 	  "It goes direct by the kernel's P2PDMA or by nvidia-fs. With neither "
 	  "it stages all data and says so only in cufile.log.",
-	  "boot a kernel with P2PDMA (kernel-no-p2pdma), or install "
+	  "boot a kernel with P2PDMA, 6.2 or newer, or install "
 	  "nvidia-fs-dkms and DOCA's NVMe driver and modprobe nvidia-fs",
 	  "modules from outside of the kernel, to be built for each one",
 	  check_nvidia_fs },

@@ -459,6 +459,12 @@ static double bandwidth(const char *speed, int lanes)
 				   1);
 }
 
+/* NVIDIA's driver slows the link of an idle GPU down: its speed says nothing then, its width does */
+static bool at_rest(const struct topo_node *n)
+{
+	return atof(n->speed) <= 5 && doc_has_driver(n, "nvidia");
+}
+
 /* What a port above a device can do, when that is less than the device can */
 static bool port_limits(const struct topo *t, const struct topo_node *n)
 {
@@ -466,7 +472,7 @@ static bool port_limits(const struct topo *t, const struct topo_node *n)
 
 	return p && p->max_width > 0 && p->max_speed[0] &&
 	       (p->max_width <= n->width || n->width >= n->max_width) &&
-	       (atof(p->max_speed) <= atof(n->speed) ||
+	       (at_rest(n) || atof(p->max_speed) <= atof(n->speed) ||
 		atof(n->speed) >= atof(n->max_speed));
 }
 
@@ -475,18 +481,23 @@ static void say_link(struct doctor *d, const struct rule *r,
 {
 	double now = bandwidth(n->speed, n->width);
 	double best = bandwidth(n->max_speed, n->max_width);
-	bool idle = n->width >= n->max_width && atof(n->speed) <= 5 &&
-		    doc_has_driver(n, "nvidia");
-	bool port = port_limits(d->t, n);
+	bool idle = n->width >= n->max_width && at_rest(n);
+	bool port = !idle && port_limits(d->t, n);
+	const char *slot = port ? ", but its slot cannot" : "";
 	struct finding *f;
 
-	f = doc_say(d, r, idle || port ? SEV_INFO : r->severity,
-		    "the link is %.*s GT/s x%d (%.1f GB/s), the device can do "
-		    "%.*s GT/s x%d (%.1f GB/s, %.1f times as much)%s",
-		    (int)strcspn(n->speed, " "), n->speed, n->width, now,
-		    (int)strcspn(n->max_speed, " "), n->max_speed,
-		    n->max_width, best, best / now, port ?
-		    ", but its slot cannot" : "");
+	if (at_rest(n) && !idle)
+		f = doc_say(d, r, port ? SEV_INFO : r->severity,
+			    "the link has %d lanes, the device can use %d "
+			    "(%.1f times as much)%s", n->width, n->max_width,
+			    (double)n->max_width / n->width, slot);
+	else
+		f = doc_say(d, r, idle || port ? SEV_INFO : r->severity,
+			    "the link is %.*s GT/s x%d (%.1f GB/s), the device "
+			    "can do %.*s GT/s x%d (%.1f GB/s, %.1f times as "
+			    "much)%s", (int)strcspn(n->speed, " "), n->speed,
+			    n->width, now, (int)strcspn(n->max_speed, " "),
+			    n->max_speed, n->max_width, best, best / now, slot);
 	doc_where(f, n->address);
 	if (idle) {
 		doc_cure(f, "look again while the GPU is at work: NVIDIA's "
