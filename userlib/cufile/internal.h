@@ -419,13 +419,11 @@ struct xfer {
 };
 
 void bounce_run(struct xfer *x);
-/* In the log: what of the pool's configuration serves. */
-void bounce_say_slabs(void);
+void bounce_shutdown(void);
 
 /* ---- lane.c ---- */
 /* When the library is opened: whatever fails later, there is one. */
-void lane_reserve(void);
-void bounce_shutdown(void);
+void lane_open(void);
 
 /* ---- scratch.c ---- */
 void scratch_free_all(void);

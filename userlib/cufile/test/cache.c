@@ -928,42 +928,6 @@ void test_cache_foreign(void)
 	close(fd);
 }
 
-/* A directory for what a cgroup says, which this process is in */
-static void group(void)
-{
-	char name[300];
-
-	snprintf(name, sizeof(name), "%s.cgroup", path);
-	mkdir(name, 0700);
-	setenv("PEERLANE_CGROUP", name, 1);
-}
-
-static void group_says(const char *file, const char *text)
-{
-	char name[300];
-
-	snprintf(name, sizeof(name), "%s.cgroup/%s", path, file);
-	unlink(name);
-	close(make(name, 0, text, strlen(text)));
-}
-
-static void no_group(void)
-{
-	static const char *const files[] = {
-		"memory.max", "memory.high", "memory.current", "memory.stat"
-	};
-	char name[300];
-	unsigned int i;
-
-	unsetenv("PEERLANE_CGROUP");
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(name, sizeof(name), "%s.cgroup/%s", path, files[i]);
-		unlink(name);
-	}
-	snprintf(name, sizeof(name), "%s.cgroup", path);
-	rmdir(name);
-}
-
 /* The budget by default */
 void test_cache_cgroup(void)
 {

@@ -30,7 +30,7 @@ struct mock {
 	int media_errno;
 	int file_errno;		/* of mapping a file that is no dma-buf */
 	int anon_errno;		/* of mapping 1 MiB or more of anonymous memory */
-	int anon_together;	/* such calls that must be under way at once first */
+	_Atomic int anon_together; /* such calls that must be under way at once first */
 	size_t short_io;	/* at most so many bytes for each call */
 	_Atomic size_t odd_write;	/* what the next write by p2p says that it moved */
 	int interrupt;		/* every so many-th call gives EINTR */
@@ -131,6 +131,7 @@ struct mock {
 	_Atomic uint64_t handles; /* dma-bufs asked for */
 	_Atomic int anon_calls;
 	_Atomic int pinned;	/* registrations of host memory that stand */
+	_Atomic int64_t pinned_bytes; /* of those that are not read-only */
 	_Atomic int read_only;	/* those of them that are read-only */
 	_Atomic uint64_t read_only_calls;
 	_Atomic uint64_t unregistered; /* such that ended */

@@ -1639,6 +1639,8 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 		*r = (struct registration){ p, n, to.iov_base };
 		if (read_only)
 			mock.read_only++;
+		else
+			mock.pinned_bytes += (int64_t)n;
 		mock.pinned++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -1670,6 +1672,8 @@ int cuMemHostUnregister(void *p)
 		munmap(registrations[i].pages, registrations[i].len);
 		mock.read_only--;
 		mock.unregistered++;
+	} else {
+		mock.pinned_bytes -= (int64_t)registrations[i].len;
 	}
 	registrations[i].at = NULL;
 	mock.pinned--;

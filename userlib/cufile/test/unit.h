@@ -26,6 +26,10 @@ void fresh(const char *json);
 void fresh_cache(const char *json);
 /* Closes the library.  So many slabs of  from now on; 0: as by default */
 void set_slabs(size_t kb, size_t count);
+/* A directory for what a cgroup says, which this process is in; to be ended by no_group() */
+void group(void);
+void group_says(const char *file, const char *text);
+void no_group(void);
 /* A file of these bytes, opened to read and write with @flags. */
 int make(const char *name, int flags, const void *data, size_t n);
 CUfileHandle_t reg(int fd);
@@ -158,6 +162,10 @@ void test_lost_copies(void);
 void test_lost_before_write(void);
 void test_cold(void);
 void test_other_slabs(void);
+void test_slab_classes(void);
+void test_slab_turns(void);
+void test_slab_memory(void);
+void test_slab_failure(void);
 void test_two_contexts(void);
 void test_turns(void);
 
