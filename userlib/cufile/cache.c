@@ -679,9 +679,9 @@ static void in_child(void)
 	struct file *f;
 
 	for (l = leases; l; l = l->next)
-		close_own(l->file->buffered_fd, &l->file->node);
+		close_own(l->file->buffered_fd, &l->file->buffered_node);
 	for (f = making; f; f = f->making_next)
-		close_own(f->buffered_fd, &f->node);
+		close_own(f->buffered_fd, &f->buffered_node);
 	leases = NULL;
 	making = NULL;
 	pthread_mutex_unlock(&lock);

@@ -265,7 +265,8 @@ struct file {
 	uint32_t mem_align;
 	sem_t turns;		/* of those who write into its page cache: see bounce.c */
 	uint64_t dev;		/* device that holds the data */
-	struct node node;	/* what all its descriptors lead to */
+	struct node node;	/* what @fd leads to */
+	struct node direct_node, buffered_node;
 	_Atomic bool lost;	/* the program has closed them */
 	/* of cache.c, written under its lock */
 	_Atomic int fs;

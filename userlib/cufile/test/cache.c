@@ -1434,6 +1434,8 @@ void test_cache_number(void)
 	while (cuFileUseCount() > 0)
 		cuFileDriverClose();
 	is(fcntl(own, F_GETLEASE), F_RDLCK, "and it stays when the library is closed");
+	is(fcntl(i, F_GETLEASE), F_RDLCK, "by both numbers");
+	close(i);
 	close(own);
 	close(fd);
 	gpu_free(g);

@@ -56,6 +56,7 @@ struct mock {
 	uint64_t dev;		/* device of all files, 0 what it is */
 	uint32_t dio_align;	/* blocks of direct IO, 0 what they are */
 	bool no_again;		/* no file can be opened once more */
+	bool no_query;		/* the kernel does not compare descriptors by fcntl() */
 	const char *locks;	/* what /proc/locks has, NULL: what it is */
 	bool block;		/* who asks about a file is told of a block device */
 	int gpu;		/* number of the GPU that all memory is of */

@@ -305,6 +305,10 @@ int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 
 #endif
 
+#ifndef F_DUPFD_QUERY
+#define F_DUPFD_QUERY 1027
+#endif
+
 static int lease_asked(int r)
 {
 	mock.lease_asked++;
@@ -323,6 +327,10 @@ int fcntl(int fd, int cmd, ...)
 	va_start(ap, cmd);
 	arg = va_arg(ap, void *);
 	va_end(ap);
+	if (cmd == F_DUPFD_QUERY && mock.no_query) {
+		errno = EINVAL;
+		return -1;
+	}
 	return cmd == F_GETLEASE ? lease_asked(real_fcntl(fd, cmd)) :
 				   real_fcntl(fd, cmd, arg);
 }

@@ -1686,6 +1686,8 @@ static void alone(const char *dir)
 	test_short_write();
 	test_append_later();
 	test_number_again();
+	test_number_taken();
+	test_number_blind();
 	test_half_there();
 	test_strict_end();
 	test_huge();

@@ -60,6 +60,9 @@ void noise(void *p, size_t n);
 	} \
 } while (0)
 
+/* What this thread starts from now on may not make this system call: it fails with @err. */
+void forbid(unsigned int nr, int err);
+
 /* The file stays in the page cache, until it may_cool() */
 void warm_file(const char *name, size_t n);
 void may_cool(void);
@@ -233,6 +236,8 @@ void test_host_direct(void);
 void test_short_write(void);
 void test_append_later(void);
 void test_number_again(void);
+void test_number_taken(void);
+void test_number_blind(void);
 void test_cancel(void);
 void test_half_there(void);
 void test_grows(void);
