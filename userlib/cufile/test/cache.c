@@ -1233,11 +1233,13 @@ void test_cache_crowd(void)
 		size_t len;
 		int blocking;
 		const char *what;
+		bool no_record;
 	} how[] = {
-		{ 3, MIB(1), 0, "three callers, 3 MiB: all spin" },
-		{ 4, KIB(508), 0, "four, not 2 MiB: all spin" },
-		{ 4, KIB(512), 1, "four, 2 MiB: the last does not" },
-		{ 5, MIB(1), 2, "five: the last two do not" },
+		{ 3, MIB(1), 0, "three callers, 3 MiB: all spin", false },
+		{ 4, KIB(508), 0, "four, not 2 MiB: all spin", false },
+		{ 4, KIB(512), 1, "four, 2 MiB: the last does not", false },
+		{ 5, MIB(1), 2, "five: the last two do not", false },
+		{ 5, MIB(1), 0, "but where no event can be recorded", true },
 	};
 	struct pln_file_result result = { .size = sizeof(result) };
 	int fd = a_file(O_RDONLY, MIB(2));
@@ -1259,6 +1261,7 @@ void test_cache_crowd(void)
 	      "its result tells the path, and why it is not p2p: %s", result.reason);
 	for (k = 0; k < sizeof(how) / sizeof(how[0]); k++) {
 		mock.blocking = 0;
+		mock.no_record = how[k].no_record;
 		mock.hold_wait = true;
 		for (i = 0; i < how[k].n; i++) {
 			begin(&p[i], fh, how[k].len, 4096 * i);
@@ -1267,6 +1270,7 @@ void test_cache_crowd(void)
 		is((long long)mock.blocking, how[k].blocking, how[k].what);
 		mock.hold_wait = false;
 		end(p, how[k].n);
+		mock.no_record = false;
 	}
 	is((long long)by(fh, PLN_PATH_BOUNCE), 0, "all by the cache path");
 	mock.blocking = 0;

@@ -381,6 +381,58 @@ void test_lost_before_write(void)
 	free(got);
 }
 
+/*
+ * No event tells when a half can be used again: the transfer fails, and its lane goes back
+ * when its copies have ended.  They would move what the next one has in the same memory.
+ */
+void test_no_record(void)
+{
+	const size_t n = KIB(192);
+	char *data = malloc(n), *old = malloc(n), *now = malloc(n), *got = malloc(n);
+	char *g = gpu(n), *h = gpu(n);
+	CUfileHandle_t fh, fh_other;
+	int fd, fd_other, write;
+	size_t i, wrong;
+
+	set_slabs(64, 2);
+	fresh("{" COMPAT "}");
+	mock.cpus = 1;
+	noise(data, n);
+	noise(old, n);
+	noise(now, n);
+	fd = make(path, 0, old, n);
+	fd_other = make(other, 0, data, n);
+	fh = reg(fd);
+	fh_other = reg(fd_other);
+	for (write = 0; write < 2; write++) {
+		memcpy(mem(g), now, n);
+		memset(mem(h), 0, n);
+		mock.no_record = true;
+		is(go(fh, g, n, write), -5011, write ? "a write" : "a read");
+		mock.no_record = false;
+		mock.copies = 0;
+		is(cuFileRead(fh_other, h, n, 0, 0), (long long)n, "the next transfer");
+		is((long long)mock.copies, 3, "has its copies");
+		check(!memcmp(mem(h), data, n), "the right data");
+		memcpy(got, mem(g), n);
+		if (write && pread(fd, got, n, 0) != (ssize_t)n)
+			abort();
+		for (i = wrong = 0; i < n; i++)
+			wrong += got[i] != old[i] && got[i] != now[i];
+		is((long long)wrong, 0, "and the one before has no byte of it");
+	}
+	is(stats_of(NULL).lanes, 1, "by one lane");
+	set_slabs(0, 0);
+	close(fd);
+	close(fd_other);
+	gpu_free(g);
+	gpu_free(h);
+	free(data);
+	free(old);
+	free(now);
+	free(got);
+}
+
 /* Pages of the first @n bytes of the file that are in the page cache; -1: unknown */
 static long cached(int fd, size_t n)
 {

@@ -1726,6 +1726,7 @@ static void together(void)
 	test_share();
 	test_lost_copies();
 	test_lost_before_write();
+	test_no_record();
 	test_cold();
 	test_other_slabs();
 	test_slab_classes();

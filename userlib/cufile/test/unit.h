@@ -163,6 +163,7 @@ void test_most_helpers(void);
 void test_share(void);
 void test_lost_copies(void);
 void test_lost_before_write(void);
+void test_no_record(void);
 void test_cold(void);
 void test_other_slabs(void);
 void test_slab_classes(void);
