@@ -1810,8 +1810,8 @@ static void together(void)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2 && (argc != 3 || strcmp(argv[2], "together"))) {
-		fprintf(stderr, "usage: cufile-unit DIR [together]\n");
+	if (argc != 2 && (argc != 3 || (strcmp(argv[2], "together") && strcmp(argv[2], "locks")))) {
+		fprintf(stderr, "usage: cufile-unit DIR [together|locks]\n");
 		return 2;
 	}
 	alarm(500);
@@ -1822,11 +1822,18 @@ int main(int argc, char **argv)
 	setenv("CUFILE_LOGFILE_PATH", logfile, 1);
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
 	signal(SIGPIPE, SIG_IGN);
+	if (argc == 3 && !strcmp(argv[2], "locks")) {
+		/* on the file system of DIR */
+		test_locks();
+		test_foreign_lock();
+		goto out;
+	}
 	test_closes_all();
 	test_forks();
 	if (argc == 2)
 		alone(argv[1]);
 	together();
+out:
 	while (cuFileUseCount() > 0)
 		cuFileDriverClose();
 	printf("1..%u\n", checks);
