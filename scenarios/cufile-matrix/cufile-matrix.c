@@ -44,9 +44,16 @@ static gpu_ptr gpu;
 static uint8_t *host_memory, *now;
 static CUstream stream;
 
-/* strict: p2p for every byte, of reads */
-enum path { P2P, KERNEL, BOUNCE, CACHE, POSIX, STRICT, PATHS };
-static const char *const path_name[] = { "p2p", "kernel", "bounce", "cache", "posix", "strict" };
+/* strict: p2p for every byte; its writes have a row of their own, where the host sees reads alone in the other */
+enum path { P2P, KERNEL, BOUNCE, CACHE, POSIX, STRICT, STRICT_WRITE, PATHS };
+static const char *const path_name[] = {
+	"p2p", "kernel", "bounce", "cache", "posix", "strict", "strict_write"
+};
+
+static bool is_strict(enum path path)
+{
+	return path == STRICT || path == STRICT_WRITE;
+}
 
 enum way { SYNC, BATCH, STREAM, WAYS };
 static const char *const way_name[] = { "sync", "batch", "stream" };
@@ -61,10 +68,14 @@ static const struct place {
 	{ "unaligned", KIB(64) + 123, KIB(60) - 321, 123, 4 },
 	{ "sparse", HOLE_AT - KIB(64), KIB(96), 0, 4 },
 	{ "end", MIB(1) - KIB(128), KIB(64), 0, 3 },
+	/* whole pages of the file, which strict mode moves by GPU memory of the library */
+	{ "address", KIB(64), KIB(60), 123, 4 },
 };
 #define ALIGNED (&places[0])
+#define UNALIGNED (&places[1])
 #define SPARSE	(&places[2])
 #define END	(&places[3])
+#define ADDRESS	(&places[4])
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
 /* The third one ends behind the device */
@@ -288,12 +299,13 @@ static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d
 	static uint8_t want[ROOM + FILE_SIZE], memory[ROOM];
 	static unsigned int generation;
 	const struct place *p = c->place;
+	/* a part of a page is written through the page cache, or not at all */
+	bool refusal = c->path == STRICT_WRITE && p == UNALIGNED, good;
 	size_t all = p->n * p->piece, i;
 	struct counts before;
-	bool good;
 
-	c->bytes = all;
-	if ((raw || !c->write) && (size_t)p->off + all > file_size)
+	c->bytes = refusal ? 0 : all;
+	if (!refusal && (raw || !c->write) && (size_t)p->off + all > file_size)
 		c->bytes = file_size - (size_t)p->off;
 	generation++;
 	fill(memory, ROOM, generation);
@@ -305,11 +317,10 @@ static bool run_cell(struct cell *c, CUfileHandle_t fh, int fd, struct counts *d
 		size_t left = c->bytes > i * p->piece ? c->bytes - i * p->piece : 0;
 
 		left = left < p->piece ? left : p->piece;
-		if (c->r[i] == (ssize_t)left)
-			continue;
-		snprintf(c->why, sizeof(c->why), "piece %zu: %zd, not %zu", i,
-			 c->r[i], left);
-		good = false;
+		good = c->r[i] == (refusal ? -CU_FILE_IO_NOT_SUPPORTED : (ssize_t)left);
+		if (!good)
+			snprintf(c->why, sizeof(c->why), "piece %zu: %zd, not %zu", i,
+				 c->r[i], left);
 	}
 	if (!good)
 		return false;
@@ -347,6 +358,7 @@ static bool moved(struct cell *c, const struct counts *d)
 	uint64_t want = c->bytes;
 	/* what the io_uring moved to the end of the device, a thread asks for again */
 	uint64_t again = c->place == &raw_end && c->way != SYNC ? KIB(32) : 0;
+	uint64_t slack = c->write ? 0 : c->place->n * KIB(8);
 	/* a hole of a tmpfs is not in the page cache, so that such a file is copied */
 	bool good, no_cache = uncached || (ram && c->place == SPARSE);
 
@@ -358,11 +370,11 @@ static bool moved(struct cell *c, const struct counts *d)
 	else if (c->path == CACHE && !no_cache)
 		good = !d->in && d->path[PLN_PATH_CACHE] == c->bytes &&
 		       engine >= c->bytes;
-	else if (c->path == STRICT)
+	else if (is_strict(c->path))
 		/* around odd ends whole blocks, and the engine has commands only */
-		good = p2p == c->bytes && dma >= want &&
-		       dma - want <= (c->place == ALIGNED || c->place == SPARSE ? 0 :
-				      again + c->place->n * KIB(8)) &&
+		good = p2p == c->bytes && dma >= want && !(c->write ? d->in : d->out) &&
+		       dma - want <= again + (c->place == UNALIGNED || c->place == END ||
+					      c->place == &raw_end ? slack : 0) &&
 		       d->engine_in + d->engine_out < KIB(16);
 	else if ((c->path != P2P && c->path != KERNEL) || staged || !(here || p2p) ||
 		 (c->path == KERNEL && refused))
@@ -417,10 +429,10 @@ static void path_of(enum path path)
 	uint64_t bytes = 0;
 	char line[200], key[64];
 
-	if ((path == STRICT && (!here || staged)) || (path == KERNEL && !module))
+	if ((is_strict(path) && (!here || staged)) || (path == KERNEL && !module))
 		return;
 	setenv("CUFILE_USE_PCIP2PDMA", path == KERNEL ? "0" : "1", 1);
-	setenv("PEERLANE_STRICT", path == STRICT ? "1" : "0", 1);
+	setenv("PEERLANE_STRICT", is_strict(path) ? "1" : "0", 1);
 	setenv("CUFILE_FORCE_COMPAT_MODE", path == BOUNCE || path == CACHE ? "1" :
 	       "0", 1);
 	setenv("PEERLANE_PAGE_CACHE", path == CACHE ? "1" : "0", 1);
@@ -429,8 +441,8 @@ static void path_of(enum path path)
 	if (cuFileDriverOpen().err)
 		die("cuFileDriverOpen");
 	host_must("begin %s_%s", fs, path_name[path]);
-	for (unsigned int w = 0; w < 2; w++) {
-		/* nothing is written by the page cache's path, nor parts of pages in strict mode */
+	for (unsigned int w = path == STRICT_WRITE; w < 2; w++) {
+		/* nothing is written by the page cache's path */
 		if (w && (path == CACHE || path == STRICT))
 			break;
 		for (unsigned int p = 0; p < PLACES; p++) {
@@ -438,7 +450,7 @@ static void path_of(enum path path)
 			off_t base = place == &raw_end ? raw_size - (off_t)END_SIZE : raw && w ? OUT_AT : 0;
 			int n, words;
 
-			if (place == SPARSE && raw)
+			if ((place == SPARSE && raw) || (place == ADDRESS && !is_strict(path)))
 				continue;
 			if (place == SPARSE && ram && path == CACHE) {
 				holes = true;
@@ -447,7 +459,7 @@ static void path_of(enum path path)
 				file_size = END_SIZE;
 				make("in", base);
 			}
-			n = snprintf(line, sizeof(line), "%-6s %-6s %-5s %-9s", fs,
+			n = snprintf(line, sizeof(line), "%-6s %-6.6s %-5s %-9s", fs,
 					 path_name[path], w ? "write" : "read",
 					 place->name);
 			words = n;

@@ -529,7 +529,7 @@ static void help(struct crew_job *j)
 
 	if (cu.Push(x->mem->ctx))
 		return;
-	l = lane_get(x->mem, false);
+	l = lane_get(x->mem, x->chunk, false);
 	if (l)
 		run(x, l);
 	if (l && l->unsettled == UINT64_MAX) {
@@ -587,10 +587,9 @@ static size_t plan(struct xfer *x)
 	/* whole blocks, unless one is more than a lane has room for: read_chunk() */
 	if (block > most)
 		block = PAGE;
-	if (block > unit) {
+	if (block > unit)
 		unit = block;
-		most = round_down(most, unit);
-	}
+	most = round_down(most, block);
 	lanes = min_of(lanes, x->len < LARGE ? LANES : LANES_LARGE);
 	lanes = min_of(lanes, device ? crew_share(REQUESTS) : 1 + crew_spare());
 	x->chunk = CHUNK_LARGE;
@@ -608,6 +607,8 @@ static size_t plan(struct xfer *x)
 	else if (x->len <= x->chunk)
 		/* all of it, wherever it begins: there is room for that */
 		x->base = x->off;
+	/* no larger slab than what there is to move */
+	x->chunk = min_of(x->chunk, round_up(x->len, PAGE));
 	return min_of(lanes, (x->off + x->len - x->base + x->chunk - 1) / x->chunk);
 }
 
@@ -640,7 +641,7 @@ void bounce_run(struct xfer *x)
 	x->err_at = UINT64_MAX;
 	pthread_mutex_init(&x->lock, NULL);
 	/* before those who leave theirs to this thread */
-	l = lane_get(x->mem, true);
+	l = lane_get(x->mem, x->chunk, true);
 	if (l) {
 		p.job.slow = x->direct || x->cold;
 		if (lanes > 1)

@@ -679,9 +679,9 @@ static void in_child(void)
 	struct file *f;
 
 	for (l = leases; l; l = l->next)
-		close_own(l->file->buffered_fd, &l->file->node);
+		close_own(l->file->buffered_fd, &l->file->buffered_node);
 	for (f = making; f; f = f->making_next)
-		close_own(f->buffered_fd, &f->node);
+		close_own(f->buffered_fd, &f->buffered_node);
 	leases = NULL;
 	making = NULL;
 	pthread_mutex_unlock(&lock);
@@ -1201,7 +1201,7 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	pthread_mutex_unlock(&lock);
 	if (!p)
 		return false;
-	lane = lane_get(&io->mem, false);
+	lane = lane_get(&io->mem, 0, false);
 	if (lane && lane->stream) {
 		r = lane_in(lane, dev, from, len);
 		r = r ? r : lane_settle(lane);
@@ -1256,7 +1256,7 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 			goto out;
 		}
 	}
-	lane = lane_get(&io->mem, true);
+	lane = lane_get(&io->mem, 0, true);
 	if (lane && lane->stream) {
 		*pass = 0;
 		done = copy(io, lane, l, v, dev, off, len, pass);

@@ -16,7 +16,7 @@
 #define DEFAULT_FILE	"/etc/cufile.json"
 #define CONFIG_FILE	"CUFILE_ENV_PATH_JSON"
 #define MAX_FILE	MIB(1)
-#define MAX_SLAB_KB	(1u << 20)
+#define MAX_SLAB_KB	(1u << 24)	/* tests of cuda-python set as much */
 #define MAX_SLAB_COUNT	65536
 
 /* Keys that are no parameters */

@@ -1204,7 +1204,7 @@ cuFileGetParameterMinMaxValue(CUFileSizeTConfigParameter_t param,
 
 /**
  * cuFileSetParameterPosixPoolSlabArray - sizes of staging buffers in host memory
- * @size_values: KiB, from 1 to 1048576
+ * @size_values: KiB, from 1 to 16777216
  * @count_values: the number of buffers of each size, from 1 to 65536
  * @len: the number of sizes, from 1 to 8
  *
@@ -1246,7 +1246,7 @@ cuFileGetParameterPosixPoolSlabArray(size_t *size_values, size_t *count_values,
 
 /**
  * cuFileSetParameterGpuBounceBufferSlabArray - sizes of staging buffers in GPU memory
- * @size_values: KiB, from 1 to 1048576
+ * @size_values: KiB, from 1 to 16777216
  * @count_values: the number of buffers of each size, from 1 to 65536
  * @len: the number of sizes, from 1 to 8
  *

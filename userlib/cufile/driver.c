@@ -84,8 +84,7 @@ static CUfileOpError open_now(void)
 		return CU_FILE_PLATFORM_NOT_SUPPORTED;
 	}
 	config = cfg;
-	bounce_say_slabs();
-	lane_reserve();
+	lane_open();
 	module_open();
 	count_open();
 	is_open = true;

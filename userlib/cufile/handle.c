@@ -84,12 +84,29 @@ static int open_again(int fd, int flags, bool direct)
 	return open(path, flags);
 }
 
+/*
+ * The duplicate is the program's open, so it has no mark: another open of the same file, for
+ * the same access, is not told apart.
+ */
+static bool has_duplicate(const struct file *f)
+{
+	return leads_to(f->fd, &f->node) &&
+	       (fcntl(f->fd, F_GETFL) & O_ACCMODE) == f->access;
+}
+
 /* All its descriptors are still the library's */
 static bool intact(const struct file *f)
 {
-	return !f->lost && leads_to(f->fd, &f->node) &&
-	       (f->direct_fd < 0 || leads_to(f->direct_fd, &f->node)) &&
-	       (f->buffered_fd < 0 || leads_to(f->buffered_fd, &f->node));
+	return !f->lost && has_duplicate(f) &&
+	       (f->direct_fd < 0 || leads_to(f->direct_fd, &f->direct_node)) &&
+	       (f->buffered_fd < 0 || leads_to(f->buffered_fd, &f->buffered_node));
+}
+
+/* Who closes all descriptors has closed this one, too. */
+static bool has_data_fd(const struct file *f)
+{
+	return f->direct_fd >= 0 ? has_mark(f->direct_fd, &f->direct_node) :
+				   has_mark(f->buffered_fd, &f->buffered_node);
 }
 
 static void lose(struct file *f)
@@ -102,11 +119,11 @@ static void lose(struct file *f)
 static void destroy(struct file *f)
 {
 	if (!f->lost && f->direct_fd != f->fd)
-		close_own(f->direct_fd, &f->node);
+		close_own(f->direct_fd, &f->direct_node);
 	if (!f->lost && f->buffered_fd != f->fd)
-		close_own(f->buffered_fd, &f->node);
-	if (!f->lost)
-		close_own(f->fd, &f->node);
+		close_own(f->buffered_fd, &f->buffered_node);
+	if (!f->lost && has_duplicate(f))
+		close(f->fd);
 	sem_destroy(&f->turns);
 	pthread_mutex_destroy(&f->tally.lock);
 	free(f);
@@ -252,7 +269,8 @@ static unsigned int free_slot(void)
 
 /*
  * Are these descriptors of one open()?  Where the kernel does not tell, as it does
- * from 6.10 on or to who may compare processes: of one file, opened alike.
+ * from 6.10 on or to who may compare processes: of one file, with the flags and the
+ * position that those of one open() have in common.
  */
 static bool same_open(int a, int b)
 {
@@ -265,8 +283,8 @@ static bool same_open(int a, int b)
 	if (r >= 0)
 		return !r;
 	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev &&
-	       sa.st_ino == sb.st_ino &&
-	       !((fcntl(a, F_GETFL) ^ fcntl(b, F_GETFL)) & O_ACCMODE);
+	       sa.st_ino == sb.st_ino && fcntl(a, F_GETFL) == fcntl(b, F_GETFL) &&
+	       lseek(a, 0, SEEK_CUR) == lseek(b, 0, SEEK_CUR);
 }
 
 /* With the lock held: is this descriptor registered? */
@@ -294,24 +312,30 @@ static bool no_descriptor(int err)
  * It serves only where the file cannot be opened again.  What was kept of a handle
  * before may have one of them.  0 or an errno.
  */
-static int open_both(struct file *f, int flags)
+static int open_both(struct file *f, int flags, bool block)
 {
 	int err = 0;
 
-	if (f->buffered_fd < 0)
+	if (f->buffered_fd < 0) {
 		f->buffered_fd = open_again(f->fd, flags, false);
-	if (f->buffered_fd < 0)
-		err = errno;
-	if (f->direct_fd < 0)
+		err = f->buffered_fd < 0 ? errno : 0;
+		f->buffered_node = node_of_own(f->buffered_fd, !block);
+	}
+	if (f->direct_fd < 0) {
 		f->direct_fd = open_again(f->fd, flags, true);
-	if (f->direct_fd < 0)
-		f->direct_errno = errno;
+		f->direct_errno = f->direct_fd < 0 ? errno : 0;
+		f->direct_node = node_of_own(f->direct_fd, false);
+	}
 	if (no_descriptor(err))
 		return err;
-	if (f->direct_fd < 0 && f->user_direct)
+	if (f->direct_fd < 0 && f->user_direct) {
 		f->direct_fd = f->fd;
-	if (f->buffered_fd < 0 && !f->user_direct)
+		f->direct_node = f->node;
+	}
+	if (f->buffered_fd < 0 && !f->user_direct) {
 		f->buffered_fd = f->fd;
+		f->buffered_node = f->node;
+	}
 	return f->direct_errno;
 }
 
@@ -350,6 +374,8 @@ static bool take_kept(struct file *f)
 	f->fd = old->fd;
 	f->direct_fd = old->direct_fd;
 	f->buffered_fd = old->buffered_fd;
+	f->direct_node = old->direct_node;
+	f->buffered_node = old->buffered_node;
 	old->fd = old->direct_fd = old->buffered_fd = -1;
 	destroy(old);
 	return true;
@@ -390,7 +416,7 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 	/* our own, so that the program may close its own at any time */
 	if (!take_kept(f))
 		f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	err = f->fd < 0 ? EMFILE : open_both(f, flags);
+	err = f->fd < 0 ? EMFILE : open_both(f, flags, S_ISBLK(st.st_mode));
 	if (no_descriptor(err)) {
 		bury(f);
 		return CU_FILE_GETNEWFD_FAILED;
@@ -450,7 +476,7 @@ struct file *file_get_size(CUfileHandle_t fh, uint64_t *size)
 		f->refs++;
 	}
 	pthread_rwlock_unlock(&lock);
-	if (f && !leads_to_size(f->fd, &f->node, size))
+	if (f && !(leads_to_size(f->fd, &f->node, size) && has_data_fd(f)))
 		lose(f);
 	if (f && f->lost) {
 		file_put(f);

@@ -265,7 +265,8 @@ struct file {
 	uint32_t mem_align;
 	sem_t turns;		/* of those who write into its page cache: see bounce.c */
 	uint64_t dev;		/* device that holds the data */
-	struct node node;	/* what all its descriptors lead to */
+	struct node node;	/* what @fd leads to */
+	struct node direct_node, buffered_node;
 	_Atomic bool lost;	/* the program has closed them */
 	/* of cache.c, written under its lock */
 	_Atomic int fs;
@@ -419,13 +420,11 @@ struct xfer {
 };
 
 void bounce_run(struct xfer *x);
-/* In the log: what of the pool's configuration serves. */
-void bounce_say_slabs(void);
+void bounce_shutdown(void);
 
 /* ---- lane.c ---- */
 /* When the library is opened: whatever fails later, there is one. */
-void lane_reserve(void);
-void bounce_shutdown(void);
+void lane_open(void);
 
 /* ---- scratch.c ---- */
 void scratch_free_all(void);

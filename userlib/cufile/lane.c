@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Lanes: made when a transfer needs one, kept until the library is closed.  Two
- * slabs of the pool make one, on the GPU's node and of huge pages where there are
- * any.
+ * slabs of one class of the pool make one, on the GPU's node and of huge pages where
+ * there are any.  A transfer takes the smallest class that holds its chunks, or a
+ * larger one while that has all its lanes in use.
  *
- * Each thread begins its search with the lane that it had last: its memory is in
- * that CPU's cache, and threads do not meet there.
+ * Each thread begins its search in a class with the lane that it had last: its memory
+ * is in that CPU's cache, and threads do not meet there.
  */
 #include <linux/mempolicy.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@
 #include "crew.h"
 #include "lane.h"
 
-#define MAX_LANES	1024
+#define MAX_LANES	1024	/* of a class */
+#define MOST_CHUNK	MIB(4)	/* larger ones bring nothing, so slabs need not hold them */
 #define HUGE_PAGE	MIB(2)
 /*
  * With so many callers, and so many bytes of lane_in() under way, a wait is long and
@@ -33,64 +35,44 @@
 #endif
 
 static pthread_mutex_t lane_lock = PTHREAD_MUTEX_INITIALIZER;
-/* Those who wait for a lane.  Who is first in it is the next to have one. */
+/*
+ * Those who wait for a lane.  Who is the first of those that a class serves is the next
+ * to have one of it.
+ */
 static struct waiter {
 	struct waiter *next;
 	pthread_cond_t freed;
+	unsigned int fit;	/* the smallest class that serves it */
+	unsigned int tried;	/* bits: classes of which it could make no lane */
 } *queue;
 /* Its memory is mapped when the library is opened, and touched only if no other can be made */
 static struct lane *reserve;
-static struct lane *_Atomic table[MAX_LANES];
-static _Atomic unsigned int made;	/* of the table */
-static unsigned int lanes;		/* and those that are being made */
-static _Atomic unsigned int waiters;	/* in it, or not yet */
+/* Sorted by their size; those are written when the library is opened only */
+static struct class {
+	size_t size;			/* of a slab */
+	unsigned int max;		/* lanes */
+	struct lane *_Atomic table[MAX_LANES];
+	_Atomic unsigned int made;	/* of the table */
+	unsigned int lanes;		/* and those that are being made */
+} class[MAX_SLABS];
+static unsigned int classes;
+static unsigned int usual;		/* the class with the largest chunks */
+static _Atomic unsigned int waiters;	/* in the queue, or not yet */
 static _Atomic size_t under_way;
-static __thread unsigned int mine;	/* the latest that this thread had */
-
-/*
- * Which slab class serves the lanes: the largest of at most 4 MiB, or the smallest.  One
- * serves all, as chunks of other sizes are cut out of its slabs.
- */
-static unsigned int slab_class(void)
-{
-	const struct slabs *s = &config.slabs;
-	unsigned int i, best = 0;
-
-	for (i = 1; i < s->n; i++)
-		if (s->kb[best] > 4096 ? s->kb[i] < s->kb[best] :
-		    s->kb[i] <= 4096 && s->kb[i] > s->kb[best])
-			best = i;
-	return best;
-}
-
-static size_t slab(size_t *count)
-{
-	unsigned int i = slab_class();
-
-	*count = config.slabs.count[i];
-	return round_up(KIB(config.slabs.kb[i]), MIN_CHUNK);
-}
-
-void bounce_say_slabs(void)
-{
-	unsigned int i, at = slab_class();
-	char rest[MAX_SLABS * 24] = "";
-	size_t n, size = slab(&n);
-
-	for (i = 0; i < config.slabs.n; i++)
-		if (i != at)
-			snprintf(rest + strlen(rest), sizeof(rest) - strlen(rest),
-				 "%s %zu", rest[0] ? "," : "; not used: slabs of KiB",
-				 config.slabs.kb[i]);
-	log_line(LOG_INFO, "staging has %zu slabs of %zu KiB of the pool%s", n,
-		 size / KIB(1), rest);
-}
+static __thread unsigned int mine[MAX_SLABS];	/* the latest that this thread had */
 
 size_t lane_chunk(void)
 {
-	size_t n;
+	return class[usual].size;
+}
 
-	return slab(&n);
+static unsigned int class_for(size_t chunk)
+{
+	unsigned int i = 0;
+
+	while (class[i].size < chunk)
+		i++;
+	return i;
 }
 
 static void forget_stream(struct lane *l, bool destroy)
@@ -201,13 +183,14 @@ static char *map_memory(size_t len, int node, bool may_be_huge, size_t *mapped)
 }
 
 /* Not pinned */
-static struct lane *bare_lane(int node, bool may_be_huge)
+static struct lane *bare_lane(unsigned int at, int node, bool may_be_huge)
 {
 	struct lane *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
-	l->size = lane_chunk() + SLACK;
+	l->class = at;
+	l->size = class[at].size + SLACK;
 	l->half[0] = map_memory(2 * l->size, node, may_be_huge, &l->mapped);
 	if (!l->half[0]) {
 		free(l);
@@ -219,9 +202,9 @@ static struct lane *bare_lane(int node, bool may_be_huge)
 	return l;
 }
 
-static struct lane *make_lane(int gpu)
+static struct lane *make_lane(unsigned int at, int gpu)
 {
-	struct lane *l = bare_lane(numa_node(gpu), true);
+	struct lane *l = bare_lane(at, numa_node(gpu), true);
 
 	if (!l)
 		return NULL;
@@ -238,9 +221,32 @@ static struct lane *make_lane(int gpu)
 	return l;
 }
 
-void lane_reserve(void)
+void lane_open(void)
 {
-	reserve = bare_lane(-1, false);
+	const struct slabs *s = &config.slabs;
+	char list[MAX_SLABS * 32] = "";
+	unsigned int i, k;
+	size_t n;
+
+	classes = s->n;
+	for (i = 0; i < classes; i++) {
+		const size_t size = round_up(KIB(s->kb[i]), PAGE);
+
+		for (k = i; k && class[k - 1].size > size; k--) {
+			class[k].size = class[k - 1].size;
+			class[k].max = class[k - 1].max;
+		}
+		n = s->count[i] / 2 ? s->count[i] / 2 : 1;
+		class[k].size = size;
+		class[k].max = (unsigned int)min_of(n, MAX_LANES);
+	}
+	for (usual = classes - 1; usual && class[usual].size > MOST_CHUNK; usual--)
+		;
+	for (i = 0; i < classes; i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%u of %zu",
+			 i ? ", " : "", 2 * class[i].max, class[i].size / KIB(1));
+	log_line(LOG_INFO, "the pool for staging has slabs of KiB: %s", list);
+	reserve = bare_lane(usual, -1, false);
 }
 
 static void free_lane(struct lane *l)
@@ -264,21 +270,22 @@ static bool bound(const struct lane *l, const struct mem *mem)
 	return l->ctx == mem->ctx && l->ctx_id == mem->ctx_id;
 }
 
-/* One that nobody has, of this context or of @any.  @locked: with the lock held. */
-static struct lane *take(const struct mem *mem, bool any, bool locked)
+/* One of the class that nobody has, of this context or of @any.  @locked: with the lock held. */
+static struct lane *take(unsigned int from, const struct mem *mem, bool any, bool locked)
 {
-	unsigned int i, n = made, at;
+	struct class *c = &class[from];
+	unsigned int i, n = c->made, at;
 
 	for (i = 0; i < n; i++) {
 		struct lane *l;
 
-		at = (mine + i) % n;
-		l = table[at];
+		at = (mine[from] + i) % n;
+		l = c->table[at];
 		if (l->busy || !(any || bound(l, mem)) ||
 		    atomic_exchange(&l->busy, true))
 			continue;
 		if (any || bound(l, mem)) {
-			mine = at;
+			mine[from] = at;
 			return l;
 		}
 		/* it was bound to another one meanwhile */
@@ -288,6 +295,17 @@ static struct lane *take(const struct mem *mem, bool any, bool locked)
 			lane_put(l);
 	}
 	return NULL;
+}
+
+/* A lane of the class may be free. */
+static void wake(unsigned int at)
+{
+	struct waiter *w = queue;
+
+	while (w && w->fit > at)
+		w = w->next;
+	if (w)
+		pthread_cond_signal(&w->freed);
 }
 
 static void enqueue(struct waiter *w)
@@ -309,55 +327,107 @@ static void dequeue(struct waiter *w)
 		p = &(*p)->next;
 	*p = w->next;
 	pthread_cond_destroy(&w->freed);
-	/* there may be something for it, too */
-	if (queue)
-		pthread_cond_signal(&queue->freed);
+}
+
+/* Does nobody wait before @w, which may not be in the queue yet, for one of the class? */
+static bool first(const struct waiter *w, unsigned int at)
+{
+	const struct waiter *p = queue;
+
+	while (p && p != w && p->fit > at)
+		p = p->next;
+	return !p || p == w;
+}
+
+/* One that is free, of the smallest class; or NULL, and in *@at the class to make one of. */
+static struct lane *find(const struct mem *mem, const struct waiter *w, unsigned int *at)
+{
+	struct lane *l = NULL;
+	unsigned int i;
+
+	*at = classes;
+	for (i = w->fit; i < classes && !l; i++) {
+		if (first(w, i))
+			l = take(i, mem, false, true);
+		if (!l && class[i].lanes < class[i].max && !(w->tried & 1u << i)) {
+			*at = i;
+			break;
+		}
+		if (!l && first(w, i))
+			l = take(i, mem, true, true);
+	}
+	return l;
+}
+
+static struct lane *add(struct lane *l)
+{
+	struct class *c = &class[l->class];
+
+	mine[l->class] = c->made;
+	c->table[c->made] = l;
+	c->made++;
+	stats_gauges.lanes++;
+	return l;
+}
+
+/* Without the lock for a while.  NULL: @w has tried. */
+static struct lane *make_one(const struct mem *mem, struct waiter *w, unsigned int at)
+{
+	struct lane *l = NULL;
+	struct waiter *other;
+
+	class[at].lanes++;
+	pthread_mutex_unlock(&lane_lock);
+	/* who could wait for a smaller one leaves the program half of what there is */
+	if (at == w->fit || 2 * class[at].size <= config_memory_left() / 2)
+		l = make_lane(at, mem->gpu);
+	pthread_mutex_lock(&lane_lock);
+	if (l)
+		return add(l);
+	class[at].lanes--;
+	w->tried |= 1u << at;
+	/* others may have waited for this one alone, and then have the reserve */
+	for (other = queue; other; other = other->next)
+		pthread_cond_signal(&other->freed);
+	return NULL;
+}
+
+static unsigned int lanes_from(unsigned int fit)
+{
+	unsigned int n = 0;
+
+	for (; fit < classes; fit++)
+		n += class[fit].lanes;
+	return n;
 }
 
 /*
  * Where none is free: make one, or have one of another context, or wait.  Who waits
  * is not overtaken.
  */
-static struct lane *get_slowly(const struct mem *mem, bool wait)
+static struct lane *get_slowly(const struct mem *mem, unsigned int fit, bool wait)
 {
-	bool first, queued = false;
-	struct waiter w;
+	struct waiter w = { .fit = fit };
+	bool queued = false;
 	struct lane *l;
-	size_t max;
+	unsigned int at;
 
-	slab(&max);
-	max = max / 2 ? min_of(max / 2, MAX_LANES) : 1;
 	pthread_mutex_lock(&lane_lock);
 	waiters++;
 	for (;;) {
-		first = !queue || queue == &w;
-		l = first ? take(mem, false, true) : NULL;
-		if (l)
-			break;
-		if (lanes < max) {
-			lanes++;
-			pthread_mutex_unlock(&lane_lock);
-			l = make_lane(mem->gpu);
-			pthread_mutex_lock(&lane_lock);
-			if (!l && lanes == 1) {
-				/* nobody will give one back to those who wait */
-				l = reserve;
-				reserve = NULL;
-			}
-			if (l) {
-				mine = made;
-				table[mine] = l;
-				made = mine + 1;
-				stats_gauges.lanes++;
-				break;
-			}
-			lanes--;
-			if (!lanes)
-				break;
-			first = !queue || queue == &w;
+		l = find(mem, &w, &at);
+		if (at < classes) {
+			l = make_one(mem, &w, at);
+			if (!l)
+				continue;
 		}
-		l = first ? take(mem, true, true) : NULL;
-		if (l || !wait)
+		if (!l && !lanes_from(fit) && reserve) {
+			/* nobody will give one back to those who wait */
+			l = add(reserve);
+			class[usual].lanes++;
+			reserve = NULL;
+		}
+		if (l || !wait || !lanes_from(fit))
 			break;
 		if (!queued)
 			enqueue(&w);
@@ -366,19 +436,21 @@ static struct lane *get_slowly(const struct mem *mem, bool wait)
 	}
 	if (queued)
 		dequeue(&w);
-	else if (!l && queue)
-		pthread_cond_signal(&queue->freed);
+	/* there may be something for others, too */
+	for (at = 0; at < classes && queue; at++)
+		wake(at);
 	waiters--;
 	pthread_mutex_unlock(&lane_lock);
 	return l;
 }
 
-struct lane *lane_get(const struct mem *mem, bool wait)
+struct lane *lane_get(const struct mem *mem, size_t chunk, bool wait)
 {
-	struct lane *l = waiters ? NULL : take(mem, false, false);
+	unsigned int fit = class_for(chunk);
+	struct lane *l = waiters ? NULL : take(fit, mem, false, false);
 
 	if (!l)
-		l = get_slowly(mem, wait);
+		l = get_slowly(mem, fit, wait);
 	if (l && (!bound(l, mem) || !l->stream))
 		bind_lane(l, mem->ctx, mem->ctx_id);
 	return l;
@@ -386,13 +458,14 @@ struct lane *lane_get(const struct mem *mem, bool wait)
 
 void lane_put(struct lane *l)
 {
+	const unsigned int at = l->class;
+
 	l->busy = false;
 	/* who waits has said so before it looked */
 	if (!waiters)
 		return;
 	pthread_mutex_lock(&lane_lock);
-	if (queue)
-		pthread_cond_signal(&queue->freed);
+	wake(at);
 	pthread_mutex_unlock(&lane_lock);
 }
 
@@ -437,16 +510,19 @@ int lane_without_stream(struct lane *l)
 /* Nobody has one. */
 void lane_free_all(void)
 {
-	pthread_mutex_lock(&lane_lock);
-	while (made) {
-		unsigned int i = made - 1;
+	struct class *c;
 
-		made = i;
-		free_lane(table[i]);
-		table[i] = NULL;
-		lanes--;
-		stats_gauges.lanes--;
-	}
+	pthread_mutex_lock(&lane_lock);
+	for (c = class; c < class + classes; c++)
+		while (c->made) {
+			unsigned int i = c->made - 1;
+
+			c->made = i;
+			free_lane(c->table[i]);
+			c->table[i] = NULL;
+			c->lanes--;
+			stats_gauges.lanes--;
+		}
 	if (reserve)
 		free_lane(reserve);
 	reserve = NULL;

@@ -10,6 +10,7 @@
 
 struct lane {
 	_Atomic bool busy;
+	unsigned int class;	/* of the pool */
 	CUcontext _Atomic ctx;
 	_Atomic unsigned long long ctx_id;
 	CUstream stream;	/* NULL: copy synchronously */
@@ -24,10 +25,13 @@ struct lane {
 	bool registered;	/* with CUDA, so pinned */
 };
 
-/* The largest chunk that a half holds. */
+/* The largest chunk that lane_get() has lanes for. */
 size_t lane_chunk(void);
-/* With a stream of @mem's context, which is current.  NULL: none is to be had. */
-struct lane *lane_get(const struct mem *mem, bool wait);
+/*
+ * With a stream of @mem's context, which is current, and halves that hold @chunk bytes.
+ * NULL: none is to be had.
+ */
+struct lane *lane_get(const struct mem *mem, size_t chunk, bool wait);
 void lane_put(struct lane *l);
 /*
  * A copy could not be started.  Perhaps the stream went with its context;

@@ -34,7 +34,7 @@ void module_open(void)
 				 errno, strerror(errno));
 		return;
 	}
-	node = node_of_device(device);
+	node = node_of_own(device, false);
 	if (!ioctl(device, PLN_IOC_QUERY, &q) &&
 	    q.abi_version == PLN_ABI_VERSION && q.page_size &&
 	    GPU_PAGE % q.page_size == 0) {

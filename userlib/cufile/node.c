@@ -29,17 +29,28 @@ struct node node_of(int fd)
 }
 
 /*
- * The mark is the signal of SIGIO, which a device that nobody has asked for signals never
- * sends.  Of a file it would not stay: the kernel sets it back when a lease ends.
+ * The mark is the signal of SIGIO, which a file or device that nobody has asked for signals
+ * never sends.  The kernel sets it back when a lease ends: then it is the position, of a
+ * file that is read and written at offsets only.  Any file system has files so long.
+ * To be told a position takes a lock that all threads have in common, so it is not for
+ * everything.
  */
 #define MARK	SIGURG
+#define PLACE	0x5e17a3b1
 
-struct node node_of_device(int fd)
+struct node node_of_own(int fd, bool lent)
 {
 	struct node n = node_of(fd);
 
-	n.marked = !fcntl(fd, F_SETSIG, MARK);
+	n.marked = !lent && !fcntl(fd, F_SETSIG, MARK);
+	n.placed = lent && lseek(fd, PLACE, SEEK_SET) == PLACE;
 	return n;
+}
+
+bool has_mark(int fd, const struct node *n)
+{
+	return (!n->marked || fcntl(fd, F_GETSIG) == MARK) &&
+	       (!n->placed || lseek(fd, 0, SEEK_CUR) == PLACE);
 }
 
 bool leads_to_size(int fd, const struct node *n, uint64_t *size)
@@ -47,7 +58,7 @@ bool leads_to_size(int fd, const struct node *n, uint64_t *size)
 	struct statx sx;
 
 	*size = 0;
-	if (fd >= 0 && n->marked && fcntl(fd, F_GETSIG) != MARK)
+	if (fd >= 0 && !has_mark(fd, n))
 		return false;
 	if (fd < 0 || !n->known)
 		return fd >= 0;

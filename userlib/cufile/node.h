@@ -9,13 +9,19 @@
 struct node {
 	uint64_t dev, ino;
 	bool known;
-	bool marked;
+	bool marked;	/* by its signal */
+	bool placed;	/* by its position */
 };
 
 /* Of one that was just opened */
 struct node node_of(int fd);
-/* The same, of a device: another open of it is told apart, as this one gets a mark. */
-struct node node_of_device(int fd);
+/*
+ * The same, of an open that nobody else has: another open of the same file is told apart,
+ * as this one gets a mark.  @lent: a lease may be taken on it.
+ */
+struct node node_of_own(int fd, bool lent);
+/* What has no mark is believed. */
+bool has_mark(int fd, const struct node *n);
 /* -1 leads nowhere; what is not known is believed. */
 bool leads_to(int fd, const struct node *n);
 /*
@@ -23,7 +29,7 @@ bool leads_to(int fd, const struct node *n);
  * known; INT64_MAX: a device does not say its own here.
  */
 bool leads_to_size(int fd, const struct node *n, uint64_t *size);
-/* Closes it, unless it leads elsewhere by now; another open of the same file is not told apart. */
+/* Closes it, unless it leads elsewhere by now. */
 void close_own(int fd, const struct node *n);
 
 #endif

@@ -72,11 +72,11 @@ bool nvrm_open(struct nvrm *n)
 	n->ctl = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
 	if (!came_to(n, "open of /dev/nvidiactl", n->ctl < 0 ? errno : 0, 0))
 		return false;
-	n->ctl_node = node_of_device(n->ctl);
+	n->ctl_node = node_of_own(n->ctl, false);
 	n->uvm = open("/dev/nvidia-uvm", O_RDWR | O_CLOEXEC);
 	if (!came_to(n, "open of /dev/nvidia-uvm", n->uvm < 0 ? errno : 0, 0))
 		return false;
-	n->uvm_node = node_of_device(n->uvm);
+	n->uvm_node = node_of_own(n->uvm, false);
 	err = call(n->ctl, NVRM_IOC_VERSION, &v);
 	if (!came_to(n, "version", err, v.reply == 1 ? 0 : NVRM_GENERIC))
 		return false;

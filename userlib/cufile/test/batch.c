@@ -564,14 +564,13 @@ static unsigned int read_all(CUfileBatchHandle_t b, CUfileHandle_t fh, char *g)
 	return good;
 }
 
-/* What this thread starts may not make this system call. */
-static void forbid(unsigned int nr)
+void forbid(unsigned int nr, int err)
 {
 	struct sock_filter f[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned int)err),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { .len = 4, .filter = f };
@@ -583,6 +582,7 @@ static void forbid(unsigned int nr)
 
 struct forbidden {
 	unsigned int nr, good;
+	int err;
 	CUfileBatchHandle_t b;
 	CUfileHandle_t fh;
 	char *g;
@@ -592,14 +592,15 @@ static void *without(void *arg)
 {
 	struct forbidden *f = arg;
 
-	forbid(f->nr);
+	forbid(f->nr, f->err);
 	f->good = read_all(f->b, f->fh, f->g);
 	return arg;
 }
 
 /*
  * The descriptors of this process that lead to @name and have @flags become @to, or are
- * closed when that is negative; their number.
+ * closed when that is negative; their number.  @to has the library's mark, so that it is
+ * used.
  */
 static unsigned int redirect(const char *name, int flags, int to)
 {
@@ -608,6 +609,8 @@ static unsigned int redirect(const char *name, int flags, int to)
 	ssize_t len;
 	int i;
 
+	if (to >= 0 && fcntl(to, F_SETSIG, SIGURG))
+		abort();
 	for (i = 3; i < 1024; i++) {
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", i);
 		len = readlink(link, target, sizeof(target) - 1);
@@ -633,6 +636,20 @@ void test_batch_no_ring(void)
 {
 	static const char one[] = "{\"execution\":{\"max_io_queue_depth\":1}}";
 	static const char info[] = "{\"logging\":{\"level\":\"INFO\"}}";
+	/* by a filter of system calls, or a security module */
+	static const struct {
+		unsigned int nr;
+		int err;
+		const char *words;
+	} how[] = {
+		{ __NR_io_uring_setup, EPERM, "no io_uring: Operation not permitted; batches" },
+		{ __NR_io_uring_setup, EACCES, "no io_uring: Permission denied; batches" },
+		{ __NR_io_uring_enter, EPERM,
+		  "io_uring does not work any more: Operation not permitted; batches" },
+		{ __NR_io_uring_enter, EACCES,
+		  "io_uring does not work any more: Permission denied; batches" },
+	};
+	const unsigned int n = sizeof(how) / sizeof(how[0]);
 	char *data = malloc(N * SIZE), *g = gpu(N * SIZE);
 	struct forbidden f;
 	unsigned int turn;
@@ -642,26 +659,21 @@ void test_batch_no_ring(void)
 
 	noise(data, N * SIZE);
 	fd = make(path, 0, data, N * SIZE);
-	for (turn = 0; turn < 3; turn++) {
-		fresh(turn == 2 ? one : info);
+	for (turn = 0; turn <= n; turn++) {
+		fresh(turn == n ? one : info);
 		f = (struct forbidden){ .fh = reg(fd), .g = g };
 		is(cuFileRead(f.fh, g, SIZE, 0, 0), SIZE, "p2p works");
 		cuFileBatchIOSetUp(&f.b, N);
 		began = cpu_time();
-		switch (turn) {
-		case 0:
-		case 1:
-			f.nr = turn ? __NR_io_uring_enter : __NR_io_uring_setup;
+		if (turn < n) {
+			f.nr = how[turn].nr;
+			f.err = how[turn].err;
 			pthread_create(&thread, NULL, without, &f);
 			pthread_join(thread, NULL);
-			is(f.good, N, turn ? "io_uring_enter is forbidden" :
-					     "io_uring_setup is forbidden");
-			check(log_has("no io_uring: Operation not permitted") ==
-			      !turn, "the log says so of setup");
-			check(log_has("io_uring does not work any more") == turn,
-			      "and of enter");
-			break;
-		default:
+			is(f.good, N, "a call is forbidden: the threads do all");
+			is(log_count("io_uring"), 1, "one line of the log");
+			check(log_has(how[turn].words), "says: %s", how[turn].words);
+		} else {
 			is(read_all(f.b, f.fh, g), N, "a ring of one");
 		}
 		check(!memcmp(mem(g), data, N * SIZE), "the data is right");
@@ -680,8 +692,11 @@ void test_batch_no_ring(void)
 
 #define OWN	64
 
-/* Those that the program opens then are its own: of a file, of a pipe, or none. */
-enum own { FILES, PIPES, NONE, OWNS };
+/*
+ * Those that the program opens then are its own: of another file, of a pipe, none, or of the
+ * same file.
+ */
+enum own { FILES, PIPES, NONE, READS, DIRECTS, APPENDS, ALIKE, OWNS };
 /* What is wrong */
 enum { NO_TRIAL = 1, NEW_FAILS = 2, OLD_WORKS = 4, MOVED = 8, CLOSED = 16 };
 
@@ -723,8 +738,11 @@ static int closes_all(enum own which)
 			       write(end[1], was, 4096) != 4096))
 		return NO_TRIAL;
 	for (i = 0; i < OWN && which != NONE; i++) {
-		own[i] = which == PIPES ? dup(end[0]) : open(other, O_RDWR);
-		if (fstat(own[i], &st[i]))
+		own[i] = which == PIPES ? dup(end[0]) :
+			 open(which == FILES ? other : path,
+			      which == READS ? O_RDONLY : which == DIRECTS ? O_RDWR | O_DIRECT :
+			      which == APPENDS ? O_RDWR | O_APPEND : O_RDWR);
+		if (fstat(own[i], &st[i]) || (which != PIPES && lseek(own[i], i, SEEK_SET) != i))
 			return NO_TRIAL;
 	}
 	fd = open(path, O_RDWR);
@@ -746,7 +764,8 @@ static int closes_all(enum own which)
 		cuFileDriverClose();
 
 	for (i = 0; i < OWN && which != NONE; i++)
-		if (fstat(own[i], &then) || then.st_ino != st[i].st_ino)
+		if (fstat(own[i], &then) || then.st_ino != st[i].st_ino ||
+		    (which != PIPES && lseek(own[i], 0, SEEK_CUR) != i))
 			wrong |= CLOSED;
 	fd = open(other, O_RDONLY);
 	if (read(fd, now, sizeof(now)) != sizeof(now) || memcmp(was, now, sizeof(was)))
@@ -759,7 +778,10 @@ static int closes_all(enum own which)
 /* First: in processes whose parent has not opened the library */
 void test_closes_all(void)
 {
-	static const char *const names[] = { "files", "pipes", "nothing" };
+	static const char *const names[] = {
+		"files", "pipes", "nothing", "the same file to read", "with O_DIRECT",
+		"with O_APPEND", "as before"
+	};
 	enum own which;
 	int status;
 	pid_t pid;

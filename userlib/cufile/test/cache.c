@@ -928,42 +928,6 @@ void test_cache_foreign(void)
 	close(fd);
 }
 
-/* A directory for what a cgroup says, which this process is in */
-static void group(void)
-{
-	char name[300];
-
-	snprintf(name, sizeof(name), "%s.cgroup", path);
-	mkdir(name, 0700);
-	setenv("PEERLANE_CGROUP", name, 1);
-}
-
-static void group_says(const char *file, const char *text)
-{
-	char name[300];
-
-	snprintf(name, sizeof(name), "%s.cgroup/%s", path, file);
-	unlink(name);
-	close(make(name, 0, text, strlen(text)));
-}
-
-static void no_group(void)
-{
-	static const char *const files[] = {
-		"memory.max", "memory.high", "memory.current", "memory.stat"
-	};
-	char name[300];
-	unsigned int i;
-
-	unsetenv("PEERLANE_CGROUP");
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(name, sizeof(name), "%s.cgroup/%s", path, files[i]);
-		unlink(name);
-	}
-	snprintf(name, sizeof(name), "%s.cgroup", path);
-	rmdir(name);
-}
-
 /* The budget by default */
 void test_cache_cgroup(void)
 {
@@ -1269,11 +1233,13 @@ void test_cache_crowd(void)
 		size_t len;
 		int blocking;
 		const char *what;
+		bool no_record;
 	} how[] = {
-		{ 3, MIB(1), 0, "three callers, 3 MiB: all spin" },
-		{ 4, KIB(508), 0, "four, not 2 MiB: all spin" },
-		{ 4, KIB(512), 1, "four, 2 MiB: the last does not" },
-		{ 5, MIB(1), 2, "five: the last two do not" },
+		{ 3, MIB(1), 0, "three callers, 3 MiB: all spin", false },
+		{ 4, KIB(508), 0, "four, not 2 MiB: all spin", false },
+		{ 4, KIB(512), 1, "four, 2 MiB: the last does not", false },
+		{ 5, MIB(1), 2, "five: the last two do not", false },
+		{ 5, MIB(1), 0, "but where no event can be recorded", true },
 	};
 	struct pln_file_result result = { .size = sizeof(result) };
 	int fd = a_file(O_RDONLY, MIB(2));
@@ -1295,6 +1261,7 @@ void test_cache_crowd(void)
 	      "its result tells the path, and why it is not p2p: %s", result.reason);
 	for (k = 0; k < sizeof(how) / sizeof(how[0]); k++) {
 		mock.blocking = 0;
+		mock.no_record = how[k].no_record;
 		mock.hold_wait = true;
 		for (i = 0; i < how[k].n; i++) {
 			begin(&p[i], fh, how[k].len, 4096 * i);
@@ -1303,6 +1270,7 @@ void test_cache_crowd(void)
 		is((long long)mock.blocking, how[k].blocking, how[k].what);
 		mock.hold_wait = false;
 		end(p, how[k].n);
+		mock.no_record = false;
 	}
 	is((long long)by(fh, PLN_PATH_BOUNCE), 0, "all by the cache path");
 	mock.blocking = 0;
@@ -1470,6 +1438,8 @@ void test_cache_number(void)
 	while (cuFileUseCount() > 0)
 		cuFileDriverClose();
 	is(fcntl(own, F_GETLEASE), F_RDLCK, "and it stays when the library is closed");
+	is(fcntl(i, F_GETLEASE), F_RDLCK, "by both numbers");
+	close(i);
 	close(own);
 	close(fd);
 	gpu_free(g);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +94,41 @@ void set_slabs(size_t kb, size_t count)
 	if (cuFileSetParameterPosixPoolSlabArray(kb ? &kb : sizes, kb ? &count : counts,
 						 kb ? 1 : 3).err)
 		abort();
+}
+
+void group(void)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s.cgroup", path);
+	mkdir(name, 0700);
+	setenv("PEERLANE_CGROUP", name, 1);
+}
+
+void group_says(const char *file, const char *text)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s.cgroup/%s", path, file);
+	unlink(name);
+	close(make(name, 0, text, strlen(text)));
+}
+
+void no_group(void)
+{
+	static const char *const files[] = {
+		"memory.max", "memory.high", "memory.current", "memory.stat"
+	};
+	char name[300];
+	unsigned int i;
+
+	unsetenv("PEERLANE_CGROUP");
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(name, sizeof(name), "%s.cgroup/%s", path, files[i]);
+		unlink(name);
+	}
+	snprintf(name, sizeof(name), "%s.cgroup", path);
+	rmdir(name);
 }
 
 int make(const char *name, int flags, const void *data, size_t n)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -195,6 +196,96 @@ void test_number_again(void)
 		close(again);
 	}
 	gpu_free(g);
+}
+
+struct again {
+	int fd, err[4];
+};
+
+/* The kernel does not tell which descriptors are of one open() */
+static void *register_again(void *arg)
+{
+	static const int flags[] = { O_RDWR | O_DIRECT, O_RDONLY, O_RDWR };
+	struct again *a = arg;
+	int twin, i;
+
+	forbid(SYS_kcmp, EPERM);
+	reg(a->fd);
+	twin = dup(a->fd);
+	if (fcntl(a->fd, F_SETFL, O_DIRECT) || lseek(twin, 2, SEEK_SET) != 2 ||
+	    dup2(twin, a->fd) != a->fd)
+		abort();
+	a->err[0] = reg_error(a->fd);
+	if (fcntl(a->fd, F_SETFL, 0))
+		abort();
+	close(twin);
+	for (i = 0; i < 3; i++) {
+		close(a->fd);
+		if (open(path, flags[i]) != a->fd)
+			abort();
+		a->err[i + 1] = reg_error(a->fd);
+	}
+	return NULL;
+}
+
+void test_number_blind(void)
+{
+	struct again a;
+	pthread_t thread;
+
+	fresh(NULL);
+	a.fd = make(path, 0, "abcd", 4);
+	mock.no_query = true;
+	pthread_create(&thread, NULL, register_again, &a);
+	pthread_join(thread, NULL);
+	is(a.err[0], 5028, "a duplicate, with other flags and at another position since");
+	is(a.err[1], 0, "opened with O_DIRECT: it is registered");
+	is(a.err[2], 0, "opened to read: it is");
+	is(a.err[3], 0, "opened in the same way, at another position: it is");
+	mock.no_query = false;
+	close(a.fd);
+}
+
+/* The number of the @which-th descriptor of the library's that leads to the file, or -1 */
+static int number_of(int program, unsigned int which)
+{
+	struct stat st, own;
+	int fd;
+
+	if (fstat(program, &own))
+		abort();
+	for (fd = 3; fd < 1024; fd++)
+		if (fd != program && !fstat(fd, &st) && st.st_ino == own.st_ino &&
+		    st.st_dev == own.st_dev && !which--)
+			return fd;
+	return -1;
+}
+
+/* A number of the library's leads to another open of the same file: that one stays open */
+void test_number_taken(void)
+{
+	static const int flags[] = { O_RDONLY, O_RDWR | O_APPEND };
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd, n, own;
+
+	for (i = 0; i < 6; i++) {
+		fresh(NULL);
+		fd = make(path, 0, "abcd", 4);
+		fh = reg(fd);
+		n = number_of(fd, i / 2);
+		own = open(path, flags[i % 2]);
+		if (n < 0 || own < 0 || lseek(own, 1, SEEK_SET) != 1 || dup2(own, n) != n)
+			abort();
+		close(own);
+		cuFileHandleDeregister(fh);
+		/* the first one is the program's open: only its access tells */
+		if (i != 1)
+			is(lseek(n, 0, SEEK_CUR), 1, "it is not closed");
+		close(n);
+		is(number_of(fd, 0), -1, "what is the library's is");
+		close(fd);
+	}
 }
 
 static CUfileHandle_t shared;

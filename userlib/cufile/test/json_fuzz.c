@@ -521,7 +521,7 @@ static bool slabs_ok(const struct slabs *s)
 	unsigned int i;
 
 	for (i = 0; i < s->n && i < MAX_SLABS; i++)
-		if (!s->kb[i] || s->kb[i] > 1 << 20 || !s->count[i] ||
+		if (!s->kb[i] || s->kb[i] > 1 << 24 || !s->count[i] ||
 		    s->count[i] > 65536)
 			return false;
 	return s->n && s->n <= MAX_SLABS;

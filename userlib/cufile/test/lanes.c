@@ -114,6 +114,14 @@ struct writer {
 	_Atomic int tid;
 };
 
+static void *read_part(void *arg)
+{
+	struct writer *w = arg;
+
+	w->tid = (int)syscall(SYS_gettid);
+	return read_all(&w->o);
+}
+
 static void *write_part(void *arg)
 {
 	struct writer *w = arg;
@@ -373,6 +381,58 @@ void test_lost_before_write(void)
 	free(got);
 }
 
+/*
+ * No event tells when a half can be used again: the transfer fails, and its lane goes back
+ * when its copies have ended.  They would move what the next one has in the same memory.
+ */
+void test_no_record(void)
+{
+	const size_t n = KIB(192);
+	char *data = malloc(n), *old = malloc(n), *now = malloc(n), *got = malloc(n);
+	char *g = gpu(n), *h = gpu(n);
+	CUfileHandle_t fh, fh_other;
+	int fd, fd_other, write;
+	size_t i, wrong;
+
+	set_slabs(64, 2);
+	fresh("{" COMPAT "}");
+	mock.cpus = 1;
+	noise(data, n);
+	noise(old, n);
+	noise(now, n);
+	fd = make(path, 0, old, n);
+	fd_other = make(other, 0, data, n);
+	fh = reg(fd);
+	fh_other = reg(fd_other);
+	for (write = 0; write < 2; write++) {
+		memcpy(mem(g), now, n);
+		memset(mem(h), 0, n);
+		mock.no_record = true;
+		is(go(fh, g, n, write), -5011, write ? "a write" : "a read");
+		mock.no_record = false;
+		mock.copies = 0;
+		is(cuFileRead(fh_other, h, n, 0, 0), (long long)n, "the next transfer");
+		is((long long)mock.copies, 3, "has its copies");
+		check(!memcmp(mem(h), data, n), "the right data");
+		memcpy(got, mem(g), n);
+		if (write && pread(fd, got, n, 0) != (ssize_t)n)
+			abort();
+		for (i = wrong = 0; i < n; i++)
+			wrong += got[i] != old[i] && got[i] != now[i];
+		is((long long)wrong, 0, "and the one before has no byte of it");
+	}
+	is(stats_of(NULL).lanes, 1, "by one lane");
+	set_slabs(0, 0);
+	close(fd);
+	close(fd_other);
+	gpu_free(g);
+	gpu_free(h);
+	free(data);
+	free(old);
+	free(now);
+	free(got);
+}
+
 /* Pages of the first @n bytes of the file that are in the page cache; -1: unknown */
 static long cached(int fd, size_t n)
 {
@@ -522,6 +582,271 @@ void test_other_slabs(void)
 	fresh(NULL);
 	close(fd);
 	gpu_free(o.g);
+	free(data);
+}
+
+/* Two slabs of each size, the largest first; and the library is opened. */
+static void three_classes(void)
+{
+	const size_t kb[] = { 1024, 4, 64 }, count[] = { 2, 2, 2 };
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	is(cuFileSetParameterPosixPoolSlabArray(kb, count, 3).err, 0, "three sizes");
+	fresh("{" COMPAT "}");
+	mock.cpus = 1;
+}
+
+/* A lane has two slabs, each with room for the whole blocks around a chunk */
+static long long lane_of(size_t kb)
+{
+	return (long long)(2 * (KIB(kb) + KIB(8)));
+}
+
+/* A transfer has the smallest slabs that hold its chunks */
+void test_slab_classes(void)
+{
+	static const struct {
+		size_t n;
+		off_t off;
+		bool write;
+		size_t slab;	/* KiB */
+	} how[] = {
+		{ 512, 0, false, 4 }, { 4096, 0, false, 4 }, { 4096, 4095, false, 4 },
+		{ 4096, 1, true, 4 }, { 4097, 0, false, 64 }, { KIB(64), 77, false, 64 },
+		{ KIB(64), 4095, true, 64 }, { KIB(64) + 1, 0, false, 1024 },
+		{ KIB(300), 5, true, 1024 }, { MIB(1), 0, false, 1024 },
+		{ MIB(2) - 7, 7, false, 1024 }, { MIB(2) - 5, 5, true, 1024 },
+	};
+	char *data = malloc(SIZE), *got = malloc(SIZE), *g = gpu(SIZE);
+	size_t kb[3] = { 0 }, count[3] = { 0 };
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	noise(data, SIZE);
+	fd = make(path, 0, data, SIZE);
+	for (i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		three_classes();
+		fh = reg(fd);
+		if (how[i].write) {
+			noise(data + how[i].off, how[i].n);
+			memcpy(mem(g), data + how[i].off, how[i].n);
+			is(cuFileWrite(fh, g, how[i].n, how[i].off, 0),
+			   (long long)how[i].n, "a write");
+			check(pread(fd, got, SIZE, 0) == (ssize_t)SIZE &&
+			      !memcmp(got, data, SIZE), "the right data");
+		} else {
+			memset(mem(g), 0, SIZE);
+			is(cuFileRead(fh, g, how[i].n, how[i].off, 0),
+			   (long long)how[i].n, "a read");
+			check(!memcmp(mem(g), data + how[i].off, how[i].n) &&
+			      (how[i].n == SIZE || !mem(g)[how[i].n]), "the right data");
+		}
+		is(mock.pinned_bytes, lane_of(how[i].slab), "by the smallest slabs");
+	}
+	is(cuFileGetParameterPosixPoolSlabArray(kb, count, 3).err, 0, "the sizes");
+	check(kb[0] == 1024 && kb[1] == 4 && kb[2] == 64, "are told as they were set");
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	is(mock.pinned_bytes, 0, "closed, none is pinned");
+	kb[0] = 1u << 24;
+	is(cuFileSetParameterPosixPoolSlabArray(kb, count, 3).err, 0,
+	   "a size as in the tests of cuda-python");
+	kb[0]++;
+	is(cuFileSetParameterPosixPoolSlabArray(kb, count, 3).err, 5022, "a larger one");
+	kb[0] = 4;
+	count[1] = 0;
+	is(cuFileSetParameterPosixPoolSlabArray(kb, count, 3).err, 5022, "none of a size");
+	set_slabs(0, 0);
+	close(fd);
+	gpu_free(g);
+	free(got);
+	free(data);
+}
+
+/* Who finds none of its size has a larger one, or waits; others have theirs meanwhile */
+void test_slab_turns(void)
+{
+	static const size_t slabs[] = { 4, 64, 1024 };
+	char *data = malloc(MIB(1));
+	struct writer w[5];
+	CUfileHandle_t fh;
+	long long want = 0;
+	int fd, i;
+
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
+	for (i = 0; i < 5; i++)
+		w[i] = (struct writer){ .o = { .g = gpu(MIB(1)), .n = 4096 } };
+	three_classes();
+	fh = reg(fd);
+	mock.hold_copy = true;
+	for (i = 0; i < 3; i++) {
+		w[i].o.fh = fh;
+		pthread_create(&w[i].o.thread, NULL, read_all, &w[i].o);
+		AWAIT(mock.in_copy > i);
+		want += lane_of(slabs[i]);
+		is(mock.pinned_bytes, want, "the next larger slabs");
+	}
+	/* all are in use */
+	w[3].o.fh = fh;
+	pthread_create(&w[3].o.thread, NULL, read_part, &w[3]);
+	AWAIT(asleep(w[3].tid));
+	is(mock.in_copy, 3, "the fourth waits");
+	mock.hold_copy = false;
+	for (i = 0; i < 4; i++) {
+		pthread_join(w[i].o.thread, NULL);
+		is(w[i].o.r, 4096, "it has read");
+		check(!memcmp(mem(w[i].o.g), data, 4096), "the right data");
+	}
+	is(stats_of(NULL).lanes, 3, "by three lanes");
+
+	/* one has the only lane that two need; a small one does not need it */
+	three_classes();
+	fh = reg(fd);
+	is(cuFileRead(fh, w[2].o.g, 4096, 0, 0), 4096, "there is a lane for it");
+	mock.copies = 0;
+	mock.hold_host = true;
+	for (i = 0; i < 3; i++) {
+		w[i].o.fh = fh;
+		w[i].o.n = i < 2 ? MIB(1) : 4096;
+		w[i].tid = 0;
+		pthread_create(&w[i].o.thread, NULL, read_part, &w[i]);
+		if (!i)
+			AWAIT(mock.in_host > 0);
+		else if (i == 1)
+			AWAIT(asleep(w[1].tid));
+	}
+	AWAIT(mock.copies);
+	is(mock.pinned_bytes, lane_of(1024) + lane_of(4),
+	   "a small one passes who waits for large slabs");
+	mock.hold_host = false;
+	pthread_join(w[2].o.thread, NULL);
+	is(w[2].o.r, 4096, "it has read");
+	for (i = 0; i < 2; i++) {
+		pthread_join(w[i].o.thread, NULL);
+		is(w[i].o.r, MIB(1), "which have theirs, too");
+		check(!memcmp(mem(w[i].o.g), data, MIB(1)), "the right data");
+	}
+	is(mock.pinned_bytes, lane_of(1024) + lane_of(4), "one after the other");
+
+	/* all have one, two wait, and what becomes free serves the second of them only */
+	three_classes();
+	fh = reg(fd);
+	mock.hold_host = true;
+	for (i = 0; i < 5; i++) {
+		w[i].o.fh = fh;
+		w[i].o.n = i % 3 ? 4096 : MIB(1);
+		w[i].tid = 0;
+		pthread_create(&w[i].o.thread, NULL, read_part, &w[i]);
+		if (!i) {
+			AWAIT(mock.in_host > 0);
+			mock.hold_copy = true;
+		} else if (i < 3) {
+			AWAIT(mock.in_copy >= i);
+		} else {
+			AWAIT(asleep(w[i].tid));
+		}
+	}
+	mock.hold_copy = false;
+	AWAIT(mock.copies == 3);
+	mock.hold_host = false;
+	for (i = 0; i < 5; i++) {
+		pthread_join(w[i].o.thread, NULL);
+		is(w[i].o.r, (long long)w[i].o.n, "all have read");
+		check(!memcmp(mem(w[i].o.g), data, w[i].o.n), "the right data");
+	}
+	set_slabs(0, 0);
+	for (i = 0; i < 5; i++)
+		gpu_free(w[i].o.g);
+	close(fd);
+	free(data);
+}
+
+/* Larger slabs than needed leave half of the memory; one that is needed is made anyway */
+void test_slab_memory(void)
+{
+	char *data = malloc(MIB(1));
+	struct writer w[2];
+	CUfileHandle_t fh;
+	int fd, i;
+
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
+	group();
+	group_says("memory.max", "3000000\n");
+	group_says("memory.current", "0\n");
+	three_classes();
+	fh = reg(fd);
+	mock.hold_copy = true;
+	for (i = 0; i < 2; i++) {
+		w[i] = (struct writer){ .o = { fh, gpu(MIB(1)), KIB(64) } };
+		pthread_create(&w[i].o.thread, NULL, read_part, &w[i]);
+		if (!i)
+			AWAIT(mock.in_copy > 0);
+	}
+	AWAIT(asleep(w[1].tid));
+	is(mock.pinned_bytes, lane_of(64), "the second does not take much of little");
+	mock.hold_copy = false;
+	for (i = 0; i < 2; i++) {
+		pthread_join(w[i].o.thread, NULL);
+		is(w[i].o.r, KIB(64), "but waits for the first");
+		check(!memcmp(mem(w[i].o.g), data, KIB(64)), "the right data");
+	}
+	is(cuFileRead(fh, w[0].o.g, MIB(1), 0, 0), MIB(1), "who needs much");
+	is(mock.pinned_bytes, lane_of(64) + lane_of(1024), "has it");
+	no_group();
+	set_slabs(0, 0);
+	gpu_free(w[0].o.g);
+	gpu_free(w[1].o.g);
+	close(fd);
+	free(data);
+}
+
+/* Who waits for a lane that another transfer makes has the reserve when that fails */
+void test_slab_failure(void)
+{
+	const size_t kb[] = { 4, 1024 }, count[] = { 2, 2 };
+	char *data = malloc(MIB(1));
+	struct writer w[3];
+	CUfileHandle_t fh;
+	int fd, i;
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	is(cuFileSetParameterPosixPoolSlabArray(kb, count, 2).err, 0, "two sizes");
+	fresh("{" COMPAT "}");
+	mock.cpus = 1;
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
+	fh = reg(fd);
+	for (i = 0; i < 3; i++)
+		w[i] = (struct writer){ .o = { .fh = fh, .g = gpu(MIB(1)),
+					       .n = i < 2 ? 4096 : MIB(1) } };
+	mock.hold_host = true;
+	pthread_create(&w[0].o.thread, NULL, read_part, &w[0]);
+	AWAIT(mock.in_host > 0);
+	mock.anon_errno = ENOMEM;
+	mock.anon_together = 2;
+	pthread_create(&w[1].o.thread, NULL, read_part, &w[1]);
+	AWAIT(mock.anon_calls == 1);
+	pthread_create(&w[2].o.thread, NULL, read_part, &w[2]);
+	AWAIT(asleep(w[2].tid));
+	mock.anon_together = 0;
+	/* then the first small one may have it, too */
+	AWAIT(mock.copies > 0);
+	is(stats_of(NULL).lanes, 2, "it has the reserve, and the small ones have their lane");
+	mock.hold_host = false;
+	for (i = 0; i < 3; i++) {
+		pthread_join(w[i].o.thread, NULL);
+		is(w[i].o.r, (long long)w[i].o.n, "it has read");
+		check(!memcmp(mem(w[i].o.g), data, w[i].o.n), "the right data");
+		gpu_free(w[i].o.g);
+	}
+	mock.anon_errno = 0;
+	set_slabs(0, 0);
+	close(fd);
 	free(data);
 }
 

@@ -30,7 +30,7 @@ struct mock {
 	int media_errno;
 	int file_errno;		/* of mapping a file that is no dma-buf */
 	int anon_errno;		/* of mapping 1 MiB or more of anonymous memory */
-	int anon_together;	/* such calls that must be under way at once first */
+	_Atomic int anon_together; /* such calls that must be under way at once first */
 	size_t short_io;	/* at most so many bytes for each call */
 	_Atomic size_t odd_write;	/* what the next write by p2p says that it moved */
 	int interrupt;		/* every so many-th call gives EINTR */
@@ -56,6 +56,7 @@ struct mock {
 	uint64_t dev;		/* device of all files, 0 what it is */
 	uint32_t dio_align;	/* blocks of direct IO, 0 what they are */
 	bool no_again;		/* no file can be opened once more */
+	bool no_query;		/* the kernel does not compare descriptors by fcntl() */
 	const char *locks;	/* what /proc/locks has, NULL: what it is */
 	bool block;		/* who asks about a file is told of a block device */
 	int gpu;		/* number of the GPU that all memory is of */
@@ -131,6 +132,7 @@ struct mock {
 	_Atomic uint64_t handles; /* dma-bufs asked for */
 	_Atomic int anon_calls;
 	_Atomic int pinned;	/* registrations of host memory that stand */
+	_Atomic int64_t pinned_bytes; /* of those that are not read-only */
 	_Atomic int read_only;	/* those of them that are read-only */
 	_Atomic uint64_t read_only_calls;
 	_Atomic uint64_t unregistered; /* such that ended */

@@ -305,6 +305,10 @@ int pthread_rwlock_wrlock(pthread_rwlock_t *l)
 
 #endif
 
+#ifndef F_DUPFD_QUERY
+#define F_DUPFD_QUERY 1027
+#endif
+
 static int lease_asked(int r)
 {
 	mock.lease_asked++;
@@ -323,6 +327,10 @@ int fcntl(int fd, int cmd, ...)
 	va_start(ap, cmd);
 	arg = va_arg(ap, void *);
 	va_end(ap);
+	if (cmd == F_DUPFD_QUERY && mock.no_query) {
+		errno = EINVAL;
+		return -1;
+	}
 	return cmd == F_GETLEASE ? lease_asked(real_fcntl(fd, cmd)) :
 				   real_fcntl(fd, cmd, arg);
 }
@@ -1639,6 +1647,8 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 		*r = (struct registration){ p, n, to.iov_base };
 		if (read_only)
 			mock.read_only++;
+		else
+			mock.pinned_bytes += (int64_t)n;
 		mock.pinned++;
 	}
 	pthread_mutex_unlock(&lock);
@@ -1670,6 +1680,8 @@ int cuMemHostUnregister(void *p)
 		munmap(registrations[i].pages, registrations[i].len);
 		mock.read_only--;
 		mock.unregistered++;
+	} else {
+		mock.pinned_bytes -= (int64_t)registrations[i].len;
 	}
 	registrations[i].at = NULL;
 	mock.pinned--;

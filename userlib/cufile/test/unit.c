@@ -1061,7 +1061,7 @@ static void *read_one(void *arg)
 {
 	struct reader *r = arg;
 
-	r->result = cuFileRead(r->fh, r->g, 4096, 0, 0);
+	r->result = cuFileRead(r->fh, r->g, MIB(1), 0, 0);
 	r->done = true;
 	return NULL;
 }
@@ -1070,17 +1070,17 @@ static void *read_one(void *arg)
 static void test_no_lanes(void)
 {
 	struct reader r[2] = { 0 };
-	char data[8192];
+	char *data = malloc(MIB(1));
 	int fd, i, tries;
 
 	fresh("{\"peerlane\":{\"use_pci_p2pdma\":false}}");
-	noise(data, sizeof(data));
-	fd = make(path, 0, data, sizeof(data));
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
 	mock.anon_errno = ENOMEM;
 	mock.anon_together = 2;
 	for (i = 0; i < 2; i++) {
 		r[i].fh = reg(dup(fd));
-		r[i].g = gpu(8192);
+		r[i].g = gpu(MIB(1));
 		pthread_create(&r[i].thread, NULL, read_one, &r[i]);
 	}
 	for (tries = 0; tries < 1000 && !(r[0].done && r[1].done); tries++)
@@ -1092,16 +1092,17 @@ static void test_no_lanes(void)
 	}
 	for (i = 0; i < 2; i++) {
 		pthread_join(r[i].thread, NULL);
-		is(r[i].result, 4096, "well");
-		check(!memcmp(mem(r[i].g), data, 4096), "with the right data");
+		is(r[i].result, MIB(1), "well");
+		check(!memcmp(mem(r[i].g), data, MIB(1)), "with the right data");
 		gpu_free(r[i].g);
 	}
 	is((long long)stats_of(NULL).lanes, 1, "by the buffers of the open");
 	mock.anon_errno = 0;
-	is(cuFileRead(r[0].fh, r[0].g = gpu(8192), 8192, 0, 0), 8192,
+	is(cuFileRead(r[0].fh, r[0].g = gpu(MIB(1)), MIB(1), 0, 0), MIB(1),
 	   "with memory the next goes");
 	gpu_free(r[0].g);
 	close(fd);
+	free(data);
 }
 
 static void test_media(void)
@@ -1685,6 +1686,8 @@ static void alone(const char *dir)
 	test_short_write();
 	test_append_later();
 	test_number_again();
+	test_number_taken();
+	test_number_blind();
 	test_half_there();
 	test_strict_end();
 	test_huge();
@@ -1723,8 +1726,13 @@ static void together(void)
 	test_share();
 	test_lost_copies();
 	test_lost_before_write();
+	test_no_record();
 	test_cold();
 	test_other_slabs();
+	test_slab_classes();
+	test_slab_turns();
+	test_slab_memory();
+	test_slab_failure();
 	test_two_contexts();
 	test_turns();
 	test_no_lanes();
@@ -1802,8 +1810,8 @@ static void together(void)
 
 int main(int argc, char **argv)
 {
-	if (argc != 2 && (argc != 3 || strcmp(argv[2], "together"))) {
-		fprintf(stderr, "usage: cufile-unit DIR [together]\n");
+	if (argc != 2 && (argc != 3 || (strcmp(argv[2], "together") && strcmp(argv[2], "locks")))) {
+		fprintf(stderr, "usage: cufile-unit DIR [together|locks]\n");
 		return 2;
 	}
 	alarm(500);
@@ -1814,11 +1822,18 @@ int main(int argc, char **argv)
 	setenv("CUFILE_LOGFILE_PATH", logfile, 1);
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
 	signal(SIGPIPE, SIG_IGN);
+	if (argc == 3 && !strcmp(argv[2], "locks")) {
+		/* on the file system of DIR */
+		test_locks();
+		test_foreign_lock();
+		goto out;
+	}
 	test_closes_all();
 	test_forks();
 	if (argc == 2)
 		alone(argv[1]);
 	together();
+out:
 	while (cuFileUseCount() > 0)
 		cuFileDriverClose();
 	printf("1..%u\n", checks);

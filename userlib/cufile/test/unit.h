@@ -26,6 +26,10 @@ void fresh(const char *json);
 void fresh_cache(const char *json);
 /* Closes the library.  So many slabs of  from now on; 0: as by default */
 void set_slabs(size_t kb, size_t count);
+/* A directory for what a cgroup says, which this process is in; to be ended by no_group() */
+void group(void);
+void group_says(const char *file, const char *text);
+void no_group(void);
 /* A file of these bytes, opened to read and write with @flags. */
 int make(const char *name, int flags, const void *data, size_t n);
 CUfileHandle_t reg(int fd);
@@ -55,6 +59,9 @@ void noise(void *p, size_t n);
 		_exit(1); \
 	} \
 } while (0)
+
+/* What this thread starts from now on may not make this system call: it fails with @err. */
+void forbid(unsigned int nr, int err);
 
 /* The file stays in the page cache, until it may_cool() */
 void warm_file(const char *name, size_t n);
@@ -156,8 +163,13 @@ void test_most_helpers(void);
 void test_share(void);
 void test_lost_copies(void);
 void test_lost_before_write(void);
+void test_no_record(void);
 void test_cold(void);
 void test_other_slabs(void);
+void test_slab_classes(void);
+void test_slab_turns(void);
+void test_slab_memory(void);
+void test_slab_failure(void);
 void test_two_contexts(void);
 void test_turns(void);
 
@@ -225,6 +237,8 @@ void test_host_direct(void);
 void test_short_write(void);
 void test_append_later(void);
 void test_number_again(void);
+void test_number_taken(void);
+void test_number_blind(void);
 void test_cancel(void);
 void test_half_there(void);
 void test_grows(void);
