@@ -149,6 +149,7 @@ struct mock {
 	_Atomic int in_unmap;	/* waiting to unmap, or past it, since hold_unmap */
 	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
 	_Atomic uint64_t waits;	/* for copies */
+	_Atomic uint64_t by_cpu; /* copies by which the CPU reads what is registered of a file */
 	_Atomic uint64_t blocking; /* those of them that leave the CPU to others */
 	_Atomic uint64_t pretended; /* bytes that file IO was asked for */
 	_Atomic uint64_t pretended_copies; /* and copies, of host memory */

@@ -1789,6 +1789,7 @@ static void together(void)
 	test_cache_cgroup();
 	test_cache_memory();
 	test_cache_shorter();
+	test_cache_small();
 	test_cache_sure();
 	test_cache_broken();
 	test_cache_crowd();

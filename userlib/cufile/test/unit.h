@@ -140,6 +140,7 @@ void test_cache_foreign(void);
 void test_cache_cgroup(void);
 void test_cache_memory(void);
 void test_cache_shorter(void);
+void test_cache_small(void);
 void test_cache_stands(void);
 
 void test_cache_sure(void);
