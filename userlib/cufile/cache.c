@@ -1219,6 +1219,8 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	lane = lane_get(&io->mem, false);
 	if (lane && lane->stream) {
 		r = lane_in(lane, dev, from, len);
+		if (!r)
+			lane_mark(lane, len);
 		r = r ? r : lane_settle(lane);
 		if (r)
 			lane_without_stream(lane);

@@ -25,6 +25,7 @@
 #define MAX_FILES	65536
 #define SLOT_SHIFT	4
 #define COUNT_SHIFT	20
+#define NOT_OPENED	(-2)	/* file.warm_fd */
 #define MARK		0x9	/* odd: no aligned address looks like it */
 
 #ifndef __O_TMPFILE
@@ -73,14 +74,14 @@ static void alignment(struct file *f, int fd, const struct stat *st)
 		f->mem_align = 512;
 }
 
-/* The same file once more, with O_DIRECT or without it. */
-static int open_again(int fd, int flags, bool direct)
+/* The same file once more, with O_DIRECT or without it, or with O_NOATIME. */
+static int open_again(int fd, int flags, int more)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	flags &= O_ACCMODE | O_SYNC | O_DSYNC;
-	flags |= O_CLOEXEC | (direct ? O_DIRECT : 0);
+	flags |= O_CLOEXEC | more;
 	return open(path, flags);
 }
 
@@ -89,7 +90,8 @@ static bool intact(const struct file *f)
 {
 	return !f->lost && leads_to(f->fd, &f->node) &&
 	       (f->direct_fd < 0 || leads_to(f->direct_fd, &f->node)) &&
-	       (f->buffered_fd < 0 || leads_to(f->buffered_fd, &f->node));
+	       (f->buffered_fd < 0 || leads_to(f->buffered_fd, &f->node)) &&
+	       (f->warm_fd < 0 || leads_to(f->warm_fd, &f->node));
 }
 
 static void lose(struct file *f)
@@ -105,6 +107,8 @@ static void destroy(struct file *f)
 		close_own(f->direct_fd, &f->node);
 	if (!f->lost && f->buffered_fd != f->fd)
 		close_own(f->buffered_fd, &f->node);
+	if (!f->lost)
+		close_own(f->warm_fd, &f->node);
 	if (!f->lost)
 		close_own(f->fd, &f->node);
 	sem_destroy(&f->turns);
@@ -299,11 +303,11 @@ static int open_both(struct file *f, int flags)
 	int err = 0;
 
 	if (f->buffered_fd < 0)
-		f->buffered_fd = open_again(f->fd, flags, false);
+		f->buffered_fd = open_again(f->fd, flags, 0);
 	if (f->buffered_fd < 0)
 		err = errno;
 	if (f->direct_fd < 0)
-		f->direct_fd = open_again(f->fd, flags, true);
+		f->direct_fd = open_again(f->fd, flags, O_DIRECT);
 	if (f->direct_fd < 0)
 		f->direct_errno = errno;
 	if (no_descriptor(err))
@@ -317,7 +321,8 @@ static int open_both(struct file *f, int flags)
 
 static bool has_number(const struct file *f, int fd)
 {
-	return fd >= 0 && (fd == f->fd || fd == f->direct_fd || fd == f->buffered_fd);
+	return fd >= 0 && (fd == f->fd || fd == f->direct_fd || fd == f->buffered_fd ||
+			   fd == f->warm_fd);
 }
 
 /* With the lock held: who had a number that is @f's now has it no more. */
@@ -326,10 +331,29 @@ static void take_numbers(const struct file *f)
 	unsigned int i;
 
 	for (i = 0; i < slots; i++)
-		if (table[i] && (has_number(table[i], f->fd) ||
+		if (table[i] && table[i] != f && (has_number(table[i], f->fd) ||
 				 has_number(table[i], f->direct_fd) ||
-				 has_number(table[i], f->buffered_fd)))
+				 has_number(table[i], f->buffered_fd) ||
+				 has_number(table[i], f->warm_fd)))
 			lose(table[i]);
+}
+
+/*
+ * A write is no access to what was there before, so the time of the last one stays: only the
+ * file's owner may ask for that.  Whoever asks while another opens it gets none.
+ */
+int file_warm_fd(struct file *f)
+{
+	int fd = f->warm_fd;
+
+	if (fd == NOT_OPENED && atomic_compare_exchange_strong(&f->warm_fd, &fd, -1)) {
+		fd = open_again(f->fd, O_RDONLY, O_NOATIME);
+		pthread_rwlock_wrlock(&lock);
+		f->warm_fd = fd;
+		take_numbers(f);
+		pthread_rwlock_unlock(&lock);
+	}
+	return fd;
 }
 
 /* The descriptors that were kept of this one, if any were. */
@@ -350,7 +374,8 @@ static bool take_kept(struct file *f)
 	f->fd = old->fd;
 	f->direct_fd = old->direct_fd;
 	f->buffered_fd = old->buffered_fd;
-	old->fd = old->direct_fd = old->buffered_fd = -1;
+	f->warm_fd = old->warm_fd;
+	old->fd = old->direct_fd = old->buffered_fd = old->warm_fd = -1;
 	destroy(old);
 	return true;
 }
@@ -383,6 +408,8 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 	f->refs = 1;
 	f->user_fd = fd;
 	f->direct_fd = f->buffered_fd = -1;
+	/* writes to a block device do not wait for each other */
+	f->warm_fd = S_ISBLK(st.st_mode) ? -1 : NOT_OPENED;
 	f->user_direct = flags & O_DIRECT;
 	f->access = flags & O_ACCMODE;
 	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;

@@ -28,6 +28,17 @@
 #define SLEEP_CALLERS	4
 #define SLEEP_BYTES	MIB(2)
 
+/*
+ * The end of a few bytes is seen sooner in memory that the stream writes behind them than
+ * by cuStreamSynchronize(): 4 KiB to an H200 take 6.8 us then, and 7.7; 1 MiB 25.9 and 26.4.
+ * It is one more call for the stream.  Calls of many threads wait for each other in the
+ * driver: 2 threads have 1.2 times the speed, 4 have 0.8.
+ */
+#define MARK_CALLERS	2
+#define MARK_BYTES	MIB(1)
+/* After so many marks in a row that were not there soon: this GPU is slow to write them */
+#define MARKS_LATE	8
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -45,6 +56,7 @@ static _Atomic unsigned int made;	/* of the table */
 static unsigned int lanes;		/* and those that are being made */
 static _Atomic unsigned int waiters;	/* in it, or not yet */
 static _Atomic size_t under_way;
+static _Atomic unsigned int marks_late;	/* in a row */
 static __thread unsigned int mine;	/* the latest that this thread had */
 
 /*
@@ -208,12 +220,13 @@ static struct lane *bare_lane(int node, bool may_be_huge)
 	if (!l)
 		return NULL;
 	l->size = lane_chunk() + SLACK;
-	l->half[0] = map_memory(2 * l->size, node, may_be_huge, &l->mapped);
+	l->half[0] = map_memory(2 * l->size + PAGE, node, may_be_huge, &l->mapped);
 	if (!l->half[0]) {
 		free(l);
 		return NULL;
 	}
 	l->half[1] = l->half[0] + l->size;
+	l->mark = (_Atomic uint32_t *)(l->half[1] + l->size);
 	l->busy = true;
 	madvise(l->half[0], l->mapped, MADV_DONTFORK);
 	return l;
@@ -230,7 +243,7 @@ static struct lane *make_lane(int gpu)
 	 * context in which it was pinned.  Without pinning it is only slower.
 	 */
 	l->registered = cu.HostRegister &&
-			!cu.HostRegister(l->half[0], 2 * l->size,
+			!cu.HostRegister(l->half[0], 2 * l->size + PAGE,
 					 CU_MEMHOSTREGISTER_PORTABLE);
 	if (!l->registered)
 		log_line(LOG_WARN, "staging buffers could not be pinned, "
@@ -403,8 +416,32 @@ int lane_in(struct lane *l, uint64_t dev, const void *from, size_t n)
 	return cu.HtoDAsync(dev, from, n, l->stream);
 }
 
+void lane_mark(struct lane *l, size_t n)
+{
+	if (!cu.WriteValue || !l->stream || !l->registered || n > MARK_BYTES ||
+	    crew_callers() > MARK_CALLERS || marks_late >= MARKS_LATE)
+		return;
+	l->marked = !cu.WriteValue(l->stream, (uintptr_t)l->mark, ++l->marks,
+				   CU_STREAM_WRITE_VALUE_DEFAULT);
+	if (!l->marked)
+		marks_late = MARKS_LATE;
+}
+
+/* A stream in error never writes its mark, and tells of it when it is waited for. */
+static bool mark_is_there(struct lane *l)
+{
+	bool there = l->marked && crew_spin(l->mark, l->marks);
+
+	if (there)
+		marks_late = 0;
+	else if (l->marked)
+		marks_late++;
+	return there;
+}
+
 static void settled(struct lane *l)
 {
+	l->marked = false;
 	under_way -= l->under_way;
 	l->under_way = 0;
 }
@@ -415,7 +452,9 @@ int lane_settle(struct lane *l)
 
 	if (!l->stream)
 		return 0;
-	if (l->under_way && under_way >= SLEEP_BYTES && crew_callers() >= SLEEP_CALLERS &&
+	if (mark_is_there(l))
+		r = 0;
+	else if (l->under_way && under_way >= SLEEP_BYTES && crew_callers() >= SLEEP_CALLERS &&
 	    !cu.EventRecord(l->blocking, l->stream))
 		r = cu.EventSync(l->blocking);
 	else
@@ -450,5 +489,6 @@ void lane_free_all(void)
 	if (reserve)
 		free_lane(reserve);
 	reserve = NULL;
+	marks_late = 0;
 	pthread_mutex_unlock(&lane_lock);
 }

@@ -1717,6 +1717,8 @@ static void together(void)
 	test_real_collisions();
 	test_words_of_two();
 	test_one_chunk();
+	test_marks();
+	test_warmed();
 	test_helpers();
 	test_write_turns();
 	test_most_helpers();

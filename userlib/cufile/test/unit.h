@@ -151,6 +151,8 @@ void test_cache_registering(void);
 
 /* lanes.c */
 void test_one_chunk(void);
+void test_marks(void);
+void test_warmed(void);
 void test_helpers(void);
 void test_write_turns(void);
 void test_most_helpers(void);
