@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "crew.h"
@@ -60,6 +61,14 @@
 
 /* From here on a write into the page cache waits for its turn, see write_cached() */
 #define TURN		KIB(256)
+
+/*
+ * So much of the page cache comes into this CPU's caches while it waits for a copy.  64 KiB
+ * are there in 9 us, and then read() takes 3 of them, and not 9.
+ */
+#define WARM		KIB(64)
+/* With more callers each CPU has another thing to do */
+#define WARM_CALLERS	2
 
 #define CLDEMOTE	(1u << 25)	/* of the processor's features */
 
@@ -166,6 +175,30 @@ static bool cold(struct file *f, uint64_t a, size_t n)
 			    PAGE - 1) / PAGE;
 }
 
+/*
+ * What the page cache has there comes into this CPU's caches, by @fd.  The bytes are of no
+ * use: all go to the same place.  If some are not there the kernel would begin to read them,
+ * and a write wait for that.
+ */
+static void warm(struct file *f, int fd, uint64_t off, size_t n)
+{
+	struct iovec v[WARM / PAGE];
+	char page[PAGE];
+	size_t i, part;
+
+	if (fd < 0 || f->no_cachestat || cold(f, off, n) || f->no_cachestat)
+		return;
+	for (i = 0; i < WARM / PAGE; i++)
+		v[i] = (struct iovec){ page, PAGE };
+	while (n) {
+		part = min_of(n, WARM);
+		if (preadv2(fd, v, (int)((part + PAGE - 1) / PAGE), (off_t)off, RWF_NOWAIT) <= 0)
+			return;
+		off += part;
+		n -= part;
+	}
+}
+
 /* It leaves this CPU's own caches: a hint, which does nothing where there is none. */
 static void give_away(const char *buf, size_t n)
 {
@@ -223,18 +256,22 @@ static int read_chunk(struct xfer *x, char *buf, uint64_t a, size_t n,
  * large ones only a few are there, the one that writes and the next; others sleep until it
  * is their turn: 16 callers of 1 MiB on an H100 have 1.1 times the speed then, at two thirds
  * of the CPU.  Small ones are over before a sleeper is awake.  A block device has no such
- * lock.
+ * lock.  Who has to wait warms what it will write: then it holds up the others for a shorter
+ * time.  16 callers of 64 KiB on an H200 have 1.4 times the speed, at 0.7 of the CPU.
  */
 static int write_cached(struct file *f, char *buf, size_t n, uint64_t off, size_t *done)
 {
 	bool turn = n >= TURN;
 	int err;
 
+	if (f->writers++)
+		warm(f, file_warm_fd(f), off, n);
 	while (turn && sem_wait(&f->turns))
 		continue;	/* a signal */
 	err = move(f->buffered_fd, buf, n, off, true, done);
 	if (turn)
 		sem_post(&f->turns);
+	f->writers--;
 	return err;
 }
 
@@ -443,6 +480,26 @@ static void lane_read(struct xfer *x, struct lane *l)
 		ended(x, l->unsettled, 0, lost);
 }
 
+/*
+ * The last copy of a read by one lane is under way.  A thread that reads in order will want
+ * what is next: it is warmed meanwhile.
+ */
+static void wait_usefully(struct xfer *x, struct lane *l)
+{
+	static __thread const struct file *latest;	/* only compared */
+	static __thread uint64_t next;
+	bool in_order = x->file == latest && x->off == next;
+
+	latest = x->file;
+	next = x->off + x->len;
+	if (l->unsettled == UINT64_MAX)
+		return;
+	lane_mark(l, x->len);
+	if (in_order && !x->direct && !x->direct_only && !x->cold && !x->stop &&
+	    x->file->buffered_fd >= 0 && crew_callers() <= WARM_CALLERS)
+		warm(x->file, x->file->buffered_fd, next, min_of(x->len, WARM));
+}
+
 static void settle(struct xfer *x, struct lane *l)
 {
 	int r = l->unsettled == UINT64_MAX ? 0 : lane_settle(l);
@@ -456,11 +513,19 @@ static void settle(struct xfer *x, struct lane *l)
 static bool write_out(struct xfer *x, struct lane *l, unsigned int s,
 		      uint64_t a, size_t n, bool last)
 {
+	struct file *f = x->file;
 	size_t done;
 	int r = 0, err;
 
-	if (l->stream)
-		r = last ? cu.StreamSync(l->stream) : cu.EventSync(l->event[s]);
+	if (last)
+		lane_mark(l, n);
+	/* The first is waited for.  With others, who waits for the file warms: write_cached() */
+	if (a == x->off && !x->direct && f->buffered_fd >= 0 && crew_callers() < 2)
+		warm(f, file_warm_fd(f), a, min_of(n, WARM));
+	if (last)
+		r = lane_settle(l);
+	else if (l->stream)
+		r = cu.EventSync(l->event[s]);
 	if (r) {
 		ended(x, a, 0, r);
 		return false;
@@ -600,8 +665,8 @@ static size_t plan(struct xfer *x)
 	x->chunk = min_of(round_up(x->chunk, unit), most);
 	x->first = x->chunk;
 	x->base = round_down(x->off, block);
-	if (lanes < 2 && x->write && x->len > KIB(128))
-		/* the sooner there is something to write the better */
+	if (lanes < 2 && x->write && x->len > KIB(128) && !x->file->writers)
+		/* the sooner there is something to write the better, if the file is idle */
 		x->first = min_of(round_up(x->len / 4, unit),
 				  min_of(round_up(CHUNK_FIRST, unit), most));
 	else if (x->len <= x->chunk)
@@ -648,6 +713,8 @@ void bounce_run(struct xfer *x)
 			crew_call(&p.job, (unsigned int)lanes - 1, (unsigned int)
 				  config.size[CUFILE_PARAM_EXECUTION_MAX_IO_THREADS]);
 		run(x, l);
+		if (!x->write)
+			wait_usefully(x, l);
 		settle(x, l);
 		if (lanes > 1)
 			crew_dismiss(&p.job);

@@ -18,7 +18,7 @@
 
 #include "crew.h"
 
-/* So long a caller waits awake for the helpers' last chunks */
+/* So long a caller waits awake for the helpers' last chunks, or a lane for its mark */
 #define SPIN_NS		50000
 /* Where the clock stands still, spinning ends all the same */
 #define MOST_TURNS	20000
@@ -108,8 +108,7 @@ unsigned int crew_spare(void)
 	return c && n > c ? (n - c) / c : 0;
 }
 
-/* Until *@at is @value, for a moment. */
-static bool spin(const _Atomic uint32_t *at, uint32_t value)
+bool crew_spin(const _Atomic uint32_t *at, uint32_t value)
 {
 	uint64_t end = 0;
 	unsigned int i;
@@ -236,7 +235,7 @@ void crew_dismiss(struct crew_job *j)
 		idle |= left & -left;
 	}
 	if (!j->running ||
-	    (!j->slow && callers < count_cpus() && spin(&j->running, 0)))
+	    (!j->slow && callers < count_cpus() && crew_spin(&j->running, 0)))
 		return;
 	j->running |= WAITING;
 	while ((v = j->running) != WAITING)

@@ -25,6 +25,8 @@ unsigned int crew_callers(void);
 unsigned int crew_share(unsigned int n);
 /* CPUs that no transfer has, for each one that is under way. */
 unsigned int crew_spare(void);
+/* Until *@at is @value, for a moment, awake.  Is it? */
+bool crew_spin(const _Atomic uint32_t *at, uint32_t value);
 /*
  * Calls up to @n helpers to run(); there will be at most @most.  Those that do
  * nothing now: nobody waits for one.

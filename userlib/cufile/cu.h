@@ -42,6 +42,7 @@
 	X(0, StreamCreate, cuStreamCreate) \
 	X(0, StreamDestroy, cuStreamDestroy_v2) \
 	X(0, StreamSync, cuStreamSynchronize) \
+	X(0, WriteValue, cuStreamWriteValue32_v2) \
 	X(0, EventCreate, cuEventCreate) \
 	X(0, EventDestroy, cuEventDestroy_v2) \
 	X(0, EventRecord, cuEventRecord) \

@@ -25,6 +25,7 @@
 #define MAX_FILES	65536
 #define SLOT_SHIFT	4
 #define COUNT_SHIFT	20
+#define NOT_OPENED	(-2)	/* file.warm_fd */
 #define MARK		0x9	/* odd: no aligned address looks like it */
 
 #ifndef __O_TMPFILE
@@ -73,14 +74,14 @@ static void alignment(struct file *f, int fd, const struct stat *st)
 		f->mem_align = 512;
 }
 
-/* The same file once more, with O_DIRECT or without it. */
-static int open_again(int fd, int flags, bool direct)
+/* The same file once more, with O_DIRECT or without it, or with O_NOATIME. */
+static int open_again(int fd, int flags, int more)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	flags &= O_ACCMODE | O_SYNC | O_DSYNC;
-	flags |= O_CLOEXEC | (direct ? O_DIRECT : 0);
+	flags |= O_CLOEXEC | more;
 	return open(path, flags);
 }
 
@@ -99,7 +100,8 @@ static bool intact(const struct file *f)
 {
 	return !f->lost && has_duplicate(f) &&
 	       (f->direct_fd < 0 || leads_to(f->direct_fd, &f->direct_node)) &&
-	       (f->buffered_fd < 0 || leads_to(f->buffered_fd, &f->buffered_node));
+	       (f->buffered_fd < 0 || leads_to(f->buffered_fd, &f->buffered_node)) &&
+	       (f->warm_fd < 0 || leads_to(f->warm_fd, &f->warm_node));
 }
 
 /* Who closes all descriptors has closed this one, too. */
@@ -116,13 +118,32 @@ static void lose(struct file *f)
 			 "library: register the file anew");
 }
 
+/* Is it told from other opens of the same file? */
+static bool is_told(const struct node *n)
+{
+	return n->marked || n->placed;
+}
+
+static bool is_own(int fd, const struct node *n)
+{
+	return is_told(n) && has_mark(fd, n);
+}
+
 static void destroy(struct file *f)
 {
+	/* before they are closed; who closed all has closed the duplicate, too, which has no mark */
+	const bool ours = !f->lost &&
+		(is_own(f->direct_fd, &f->direct_node) ||
+		 is_own(f->buffered_fd, &f->buffered_node) ||
+		 !(is_told(&f->direct_node) || is_told(&f->buffered_node)));
+
 	if (!f->lost && f->direct_fd != f->fd)
 		close_own(f->direct_fd, &f->direct_node);
 	if (!f->lost && f->buffered_fd != f->fd)
 		close_own(f->buffered_fd, &f->buffered_node);
-	if (!f->lost && has_duplicate(f))
+	if (!f->lost)
+		close_own(f->warm_fd, &f->warm_node);
+	if (ours && has_duplicate(f))
 		close(f->fd);
 	sem_destroy(&f->turns);
 	pthread_mutex_destroy(&f->tally.lock);
@@ -317,12 +338,12 @@ static int open_both(struct file *f, int flags, bool block)
 	int err = 0;
 
 	if (f->buffered_fd < 0) {
-		f->buffered_fd = open_again(f->fd, flags, false);
+		f->buffered_fd = open_again(f->fd, flags, 0);
 		err = f->buffered_fd < 0 ? errno : 0;
 		f->buffered_node = node_of_own(f->buffered_fd, !block);
 	}
 	if (f->direct_fd < 0) {
-		f->direct_fd = open_again(f->fd, flags, true);
+		f->direct_fd = open_again(f->fd, flags, O_DIRECT);
 		f->direct_errno = f->direct_fd < 0 ? errno : 0;
 		f->direct_node = node_of_own(f->direct_fd, false);
 	}
@@ -341,19 +362,52 @@ static int open_both(struct file *f, int flags, bool block)
 
 static bool has_number(const struct file *f, int fd)
 {
-	return fd >= 0 && (fd == f->fd || fd == f->direct_fd || fd == f->buffered_fd);
+	return fd >= 0 && (fd == f->fd || fd == f->direct_fd || fd == f->buffered_fd ||
+			   fd == f->warm_fd);
 }
 
-/* With the lock held: who had a number that is @f's now has it no more. */
-static void take_numbers(const struct file *f)
+/* With the lock held: who had this number, which is @f's now, has it no more. */
+static void take_number(const struct file *f, int fd)
 {
 	unsigned int i;
 
 	for (i = 0; i < slots; i++)
-		if (table[i] && (has_number(table[i], f->fd) ||
-				 has_number(table[i], f->direct_fd) ||
-				 has_number(table[i], f->buffered_fd)))
+		if (table[i] && table[i] != f && has_number(table[i], fd))
 			lose(table[i]);
+}
+
+static void take_numbers(const struct file *f)
+{
+	take_number(f, f->fd);
+	take_number(f, f->direct_fd);
+	take_number(f, f->buffered_fd);
+	take_number(f, f->warm_fd);
+}
+
+/*
+ * A write is no access to what was there before, so the time of the last one stays: only the
+ * file's owner may ask for that.  Whoever asks while another opens it gets none.
+ */
+int file_warm_fd(struct file *f)
+{
+	int fd = f->warm_fd;
+
+	if (fd == NOT_OPENED && atomic_compare_exchange_strong(&f->warm_fd, &fd, -1)) {
+		fd = open_again(f->fd, O_RDONLY, O_NOATIME);
+		pthread_rwlock_wrlock(&lock);
+		if (f->lost) {
+			/* what it was opened by may be another file's by now */
+			if (fd >= 0)
+				close(fd);
+			fd = -1;
+		} else {
+			f->warm_node = node_of_own(fd, false);
+			f->warm_fd = fd;
+			take_number(f, fd);
+		}
+		pthread_rwlock_unlock(&lock);
+	}
+	return fd;
 }
 
 /* The descriptors that were kept of this one, if any were. */
@@ -374,9 +428,11 @@ static bool take_kept(struct file *f)
 	f->fd = old->fd;
 	f->direct_fd = old->direct_fd;
 	f->buffered_fd = old->buffered_fd;
+	f->warm_fd = old->warm_fd;
 	f->direct_node = old->direct_node;
 	f->buffered_node = old->buffered_node;
-	old->fd = old->direct_fd = old->buffered_fd = -1;
+	f->warm_node = old->warm_node;
+	old->fd = old->direct_fd = old->buffered_fd = old->warm_fd = -1;
 	destroy(old);
 	return true;
 }
@@ -409,6 +465,8 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 	f->refs = 1;
 	f->user_fd = fd;
 	f->direct_fd = f->buffered_fd = -1;
+	/* writes to a block device do not wait for each other */
+	f->warm_fd = S_ISBLK(st.st_mode) ? -1 : NOT_OPENED;
 	f->user_direct = flags & O_DIRECT;
 	f->access = flags & O_ACCMODE;
 	f->dev = S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev;

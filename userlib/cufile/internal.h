@@ -252,6 +252,7 @@ struct file {
 	int fd;			/* our duplicate of the program's: not for data */
 	int direct_fd;		/* O_DIRECT, or -1 */
 	int buffered_fd;	/* without O_DIRECT, or -1 */
+	_Atomic int warm_fd;	/* of file_warm_fd(), negative: there is none */
 	int access;		/* O_RDONLY, O_WRONLY or O_RDWR */
 	bool user_direct;	/* the program's own has O_DIRECT */
 	int direct_errno;	/* why there is no direct_fd */
@@ -264,9 +265,10 @@ struct file {
 	uint32_t off_align;	/* of O_DIRECT */
 	uint32_t mem_align;
 	sem_t turns;		/* of those who write into its page cache: see bounce.c */
+	_Atomic unsigned int writers;	/* of those, with who waits for his turn */
 	uint64_t dev;		/* device that holds the data */
 	struct node node;	/* what @fd leads to */
-	struct node direct_node, buffered_node;
+	struct node direct_node, buffered_node, warm_node;
 	_Atomic bool lost;	/* the program has closed them */
 	/* of cache.c, written under its lock */
 	_Atomic int fs;
@@ -287,6 +289,8 @@ bool file_deregister(CUfileHandle_t fh);
 struct file *file_get(CUfileHandle_t fh);
 /* *@size as leads_to_size() has it */
 struct file *file_get_size(CUfileHandle_t fh, uint64_t *size);
+/* To look at what a write will replace; negative: there is none. */
+int file_warm_fd(struct file *f);
 void file_put(struct file *f);
 /* A thread of work.c closes it if need be, which may take long. */
 void file_put_later(struct file *f);

@@ -30,6 +30,18 @@
 #define SLEEP_CALLERS	4
 #define SLEEP_BYTES	MIB(2)
 
+/*
+ * The end of a few bytes is seen sooner in memory that the stream writes behind them than
+ * by cuStreamSynchronize(): 4 KiB to an H200 take 6.8 us then, and 7.7; 1 MiB 25.9 and 26.4.
+ * It is one more call for the stream.  Calls of many threads wait for each other in the
+ * driver: 2 threads have 1.2 times the speed, 4 have 0.8.
+ */
+#define MARK_CALLERS	2
+#define MARK_BYTES	MIB(1)
+/* After so many marks in a row that were not there soon: this GPU is slow to write them */
+#define MARKS_LATE	8
+#define MARKS_AGAIN	1024	/* copies, then one is marked to see */
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -59,6 +71,7 @@ static unsigned int classes;
 static unsigned int usual;		/* the class with the largest chunks */
 static _Atomic unsigned int waiters;	/* in the queue, or not yet */
 static _Atomic size_t under_way;
+static _Atomic unsigned int marks_late;	/* in a row */
 static __thread unsigned int mine[MAX_SLABS];	/* the latest that this thread had */
 
 size_t lane_chunk(void)
@@ -191,12 +204,13 @@ static struct lane *bare_lane(unsigned int at, int node, bool may_be_huge)
 		return NULL;
 	l->class = at;
 	l->size = class[at].size + SLACK;
-	l->half[0] = map_memory(2 * l->size, node, may_be_huge, &l->mapped);
+	l->half[0] = map_memory(2 * l->size + PAGE, node, may_be_huge, &l->mapped);
 	if (!l->half[0]) {
 		free(l);
 		return NULL;
 	}
 	l->half[1] = l->half[0] + l->size;
+	l->mark = (_Atomic uint32_t *)(l->half[1] + l->size);
 	l->busy = true;
 	madvise(l->half[0], l->mapped, MADV_DONTFORK);
 	return l;
@@ -213,7 +227,7 @@ static struct lane *make_lane(unsigned int at, int gpu)
 	 * context in which it was pinned.  Without pinning it is only slower.
 	 */
 	l->registered = cu.HostRegister &&
-			!cu.HostRegister(l->half[0], 2 * l->size,
+			!cu.HostRegister(l->half[0], 2 * l->size + PAGE,
 					 CU_MEMHOSTREGISTER_PORTABLE);
 	if (!l->registered)
 		log_line(LOG_WARN, "staging buffers could not be pinned, "
@@ -242,10 +256,13 @@ void lane_open(void)
 	}
 	for (usual = classes - 1; usual && class[usual].size > MOST_CHUNK; usual--)
 		;
+	/* no chunk is larger: what larger slabs have beyond it, and larger classes, bring nothing */
+	class[usual].size = min_of(class[usual].size, MOST_CHUNK);
 	for (i = 0; i < classes; i++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%u of %zu",
 			 i ? ", " : "", 2 * class[i].max, class[i].size / KIB(1));
 	log_line(LOG_INFO, "the pool for staging has slabs of KiB: %s", list);
+	classes = usual + 1;
 	reserve = bare_lane(usual, -1, false);
 }
 
@@ -387,7 +404,7 @@ static struct lane *make_one(const struct mem *mem, struct waiter *w, unsigned i
 	class[at].lanes--;
 	w->tried |= 1u << at;
 	/* others may have waited for this one alone, and then have the reserve */
-	for (other = queue; other; other = other->next)
+	for (other = class[at].lanes ? NULL : queue; other; other = other->next)
 		pthread_cond_signal(&other->freed);
 	return NULL;
 }
@@ -476,8 +493,37 @@ int lane_in(struct lane *l, uint64_t dev, const void *from, size_t n)
 	return cu.HtoDAsync(dev, from, n, l->stream);
 }
 
+void lane_mark(struct lane *l, size_t n)
+{
+	static _Atomic unsigned int without;
+
+	if (!cu.WriteValue || !l->stream || !l->registered || n > MARK_BYTES ||
+	    crew_callers() > MARK_CALLERS)
+		return;
+	/* the engines may have been busy for a while only */
+	if (marks_late >= MARKS_LATE && ++without % MARKS_AGAIN)
+		return;
+	l->marked = !cu.WriteValue(l->stream, (uintptr_t)l->mark, ++l->marks,
+				   CU_STREAM_WRITE_VALUE_DEFAULT);
+	if (!l->marked)
+		marks_late = MARKS_LATE;
+}
+
+/* A stream in error never writes its mark, and tells of it when it is waited for. */
+static bool mark_is_there(struct lane *l)
+{
+	bool there = l->marked && crew_spin(l->mark, l->marks);
+
+	if (there)
+		marks_late = 0;
+	else if (l->marked)
+		marks_late++;
+	return there;
+}
+
 static void settled(struct lane *l)
 {
+	l->marked = false;
 	under_way -= l->under_way;
 	l->under_way = 0;
 }
@@ -488,7 +534,9 @@ int lane_settle(struct lane *l)
 
 	if (!l->stream)
 		return 0;
-	if (l->under_way && under_way >= SLEEP_BYTES && crew_callers() >= SLEEP_CALLERS &&
+	if (mark_is_there(l))
+		r = 0;
+	else if (l->under_way && under_way >= SLEEP_BYTES && crew_callers() >= SLEEP_CALLERS &&
 	    !cu.EventRecord(l->blocking, l->stream))
 		r = cu.EventSync(l->blocking);
 	else
@@ -526,5 +574,6 @@ void lane_free_all(void)
 	if (reserve)
 		free_lane(reserve);
 	reserve = NULL;
+	marks_late = 0;
 	pthread_mutex_unlock(&lane_lock);
 }

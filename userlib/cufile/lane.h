@@ -16,12 +16,15 @@ struct lane {
 	CUstream stream;	/* NULL: copy synchronously */
 	CUevent event[2];
 	CUevent blocking;	/* who waits for it leaves the CPU to others */
+	_Atomic uint32_t *mark;	/* behind the halves: lane_mark() */
+	uint32_t marks;		/* what it is when the latest was written */
+	bool marked;		/* and nobody has waited for it */
 	size_t under_way;	/* bytes of lane_in() that nobody has waited for */
 	struct lane *next;	/* of those that helpers have left to their caller */
 	uint64_t unsettled;	/* from here on in the file, copies may be under way */
 	char *half[2];
 	size_t size;		/* of each: a chunk with its SLACK */
-	size_t mapped;		/* from half[0] on: both, and what is left of a page */
+	size_t mapped;		/* from half[0] on: both, the mark, what is left of a page */
 	bool registered;	/* with CUDA, so pinned */
 };
 
@@ -43,6 +46,11 @@ int lane_without_stream(struct lane *l);	/* CUresult */
  * it is to be without one.
  */
 int lane_in(struct lane *l, uint64_t dev, const void *from, size_t n); /* CUresult */
+/*
+ * No more than the @n bytes that are in its stream now comes before lane_settle(): if
+ * they are few, that sees their end sooner.
+ */
+void lane_mark(struct lane *l, size_t n);
 /* All that was put into its stream is done. */
 int lane_settle(struct lane *l);		/* CUresult */
 void lane_free_all(void);

@@ -8,7 +8,9 @@
  *
  * Each library is in a process of its own, which lives to the end: the first LIB is
  * what the others are compared with.  NAME=VALUE goes into the environment of the
- * LIB behind it.  A cell of the table is measured N times; each time all libraries
+ * LIB behind it.  Instead of a library it may be the bare calls, which say what a library
+ * can reach: bare:file reads and writes pinned memory, bare:copy copies between that and
+ * the GPU and waits, and bare:both does one after the other.  A cell of the table is measured N times; each time all libraries
  * run it one after another, in turning order, and the ratio of a library to the
  * first is of the same time.  What is shown is the median, and the least and
  * the largest ratio.  After each measurement every caller compares its last block
@@ -87,6 +89,8 @@ static double seconds = 0.25;
 
 /* ---- one library, in its own process ---- */
 
+static bool bare_file, bare_copy;
+
 struct caller {
 	pthread_t thread;
 	const struct cell *cell;
@@ -112,6 +116,94 @@ static uint64_t word(uint64_t at, uint64_t gen)
 
 	return x ^ x >> 29;
 }
+
+/* ---- the bare calls instead of a library ---- */
+
+static struct {
+	void *buf, *stream;
+} bare[CALLERS];
+
+static ssize_t bare_io(CUfileHandle_t fh, void *g, size_t len, off_t off, bool write)
+{
+	int fd = (int)(intptr_t)fh - 1;
+	devptr dev = (devptr)(uintptr_t)g;
+	unsigned int i = 0;
+	ssize_t r = (ssize_t)len;
+
+	while (caller[i].g != dev)
+		i++;
+	if (bare_file && !write)
+		r = pread(fd, bare[i].buf, len, off);
+	if (bare_copy && ((write ? cuMemcpyDtoHAsync_v2(bare[i].buf, dev, len, bare[i].stream) :
+			   cuMemcpyHtoDAsync_v2(dev, bare[i].buf, len, bare[i].stream)) ||
+			  cuStreamSynchronize(bare[i].stream)))
+		r = -1;
+	if (bare_file && write && r > 0)
+		r = pwrite(fd, bare[i].buf, len, off);
+	return r;
+}
+
+static ssize_t bare_read(CUfileHandle_t fh, void *g, size_t len, off_t off, off_t at)
+{
+	return at ? -1 : bare_io(fh, g, len, off, false);
+}
+
+static ssize_t bare_write(CUfileHandle_t fh, const void *g, size_t len, off_t off, off_t at)
+{
+	return at ? -1 : bare_io(fh, (void *)(uintptr_t)g, len, off, true);
+}
+
+static CUfileError_t bare_open(void)
+{
+	CUfileError_t good = { 0 }, bad = { .err = CU_FILE_CUDA_MEMORY_TYPE_INVALID };
+	unsigned int i;
+
+	for (i = 0; i < CALLERS; i++)
+		if (cuMemAllocHost_v2(&bare[i].buf, BLOCK) ||
+		    cuStreamCreate(&bare[i].stream, 1 /* beside all others */))
+			return bad;
+	return good;
+}
+
+static CUfileError_t bare_register(CUfileHandle_t *fh, CUfileDescr_t *d)
+{
+	CUfileError_t good = { 0 };
+
+	*fh = (CUfileHandle_t)(intptr_t)(d->handle.fd + 1);
+	return good;
+}
+
+static void bare_deregister(CUfileHandle_t fh)
+{
+	(void)fh;
+}
+
+static CUfileError_t bare_buffer(const void *g, size_t len, int flags)
+{
+	CUfileError_t good = { 0 };
+
+	(void)g;
+	(void)len;
+	(void)flags;
+	return good;
+}
+
+static const char *load_bare(const char *what)
+{
+	bare_file = strcmp(what, "copy");
+	bare_copy = strcmp(what, "file");
+	if (bare_file && bare_copy && strcmp(what, "both"))
+		return "bare: is followed by file, copy or both";
+	cfDriverOpen = bare_open;
+	cfHandleRegister = bare_register;
+	cfHandleDeregister = bare_deregister;
+	cfBufRegister = bare_buffer;
+	cfRead = bare_read;
+	cfWrite = bare_write;
+	return NULL;
+}
+
+/* ---- a measurement ---- */
 
 static bool is_write(enum kind k)
 {
@@ -153,6 +245,9 @@ static bool right(const struct caller *c, uint64_t gen, uint64_t *buf, int fd)
 {
 	size_t i, len = c->cell->len;
 
+	/* half of the work leaves nothing to look at */
+	if (bare_file != bare_copy)
+		return true;
 	if (is_write(c->cell->kind)) {
 		if (pread(fd, buf, len, (off_t)c->last) != (ssize_t)len)
 			return false;
@@ -303,7 +398,8 @@ static int serve(struct lib *l)
 	memset(&res, 0, sizeof(res));
 	missing = load_cuda();
 	if (!missing)
-		missing = load_cufile(l->path);
+		missing = strncmp(l->path, "bare:", 5) ? load_cufile(l->path) :
+							  load_bare(l->path + 5);
 	if (!missing && (cuDeviceGet(&dev, 0) ||
 			 cuDeviceGetName(res.text, sizeof(res.text), dev) ||
 			 cuDevicePrimaryCtxRetain(&ctx, dev) ||

@@ -160,12 +160,12 @@ void test_cache(void)
 	i = (int)mock.read_only_calls;
 	/* what nobody uses is given up after some seconds */
 	mock_stop_clock();
-	for (at = 0; at < SIZE; at += 4096)
-		bad += cuFileRead(fh, g, 4096, (off_t)at, 0) !=
-		       (ssize_t)(SIZE - at < 4096 ? SIZE - at : 4096) ||
-		       memcmp(mem(g), data + at, SIZE - at < 4096 ? SIZE - at :
-								    4096);
-	is(bad, 0, "all of it, page by page");
+	for (at = 0; at < SIZE; at += KIB(64))
+		bad += cuFileRead(fh, g, KIB(64), (off_t)at, 0) !=
+		       (ssize_t)(SIZE - at < KIB(64) ? SIZE - at : KIB(64)) ||
+		       memcmp(mem(g), data + at, SIZE - at < KIB(64) ? SIZE - at :
+								       KIB(64));
+	is(bad, 0, "all of it, piece by piece");
 	is((long long)mock.read_only_calls, i, "needs no other registration");
 	for (i = 0; i < 500; i++) {
 		size_t off = rnd() % (SIZE + 9000), n = 1 + rnd() % MIB(3);
@@ -184,12 +184,12 @@ void test_cache(void)
 
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
-	is(cuFileRead(fh, g, 8192, 0, 0), 8192, "a small read, the first");
+	is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "a small read, the first");
 	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "is copied");
 	check(strstr(stats_of(fh).reason, "no cache: too little was read"),
 	      "why: %s", stats_of(fh).reason);
-	for (at = 0; at < MIB(2); at += 8192)
-		cuFileRead(fh, g, 8192, (off_t)at, 0);
+	for (at = 0; at < MIB(2); at += KIB(64))
+		cuFileRead(fh, g, KIB(64), (off_t)at, 0);
 	by_cache(fh, "after some it is not");
 	is(cuFileRead(fh, g, 100, 0, 0), 100, "100 bytes");
 	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "are copied");
@@ -364,9 +364,9 @@ void test_cache_writers(void)
 		}
 		/* by small reads, too, which only kept registrations serve */
 		for (i = 0; i < size; i += MIB(1) + 4096)
-			if (cuFileRead(fh, g, 4096, (off_t)i, 0) < 1 ||
-			    memcmp(mem(g), new + i, size - i < 4096 ? size - i :
-								      4096))
+			if (cuFileRead(fh, g, KIB(64), (off_t)i, 0) < 1 ||
+			    memcmp(mem(g), new + i, size - i < (int)KIB(64) ? (size_t)(size - i) :
+									 KIB(64)))
 				stale++;
 		cuFileHandleDeregister(fh);
 		close(fd);
@@ -532,7 +532,7 @@ void test_cache_displaced(void)
 	mock_stop_clock();
 	fh = reg(fd);
 	good &= read_slots(fh, g, 0, 2);
-	is(cuFileRead(fh, g, 8192, MIB(24), 0), 8192, "the budget is full, and little is read");
+	is(cuFileRead(fh, g, KIB(64), MIB(24), 0), KIB(64), "the budget is full, and little is read");
 	check(strstr(stats_of(fh).reason, used_up), "why it has none: %s", stats_of(fh).reason);
 	may_cool();
 	for (i = 0; i < 5; i++) {
@@ -615,7 +615,7 @@ void test_cache_refused(void)
 	   "each once");
 	mock.later += 11;
 	fd2 = open(path, O_RDONLY);
-	is(cuFileRead(reg(fd2), g, 8192, 0, 0), 8192, "a read too small to be worth it");
+	is(cuFileRead(reg(fd2), g, KIB(64), 0, 0), KIB(64), "a read too small to be worth it");
 	is((long long)mock.read_only_calls, (long long)calls, "does not try it again");
 	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "some time later");
 	by_cache(fh, "it is tried, and works");
@@ -1095,6 +1095,38 @@ void test_cache_shorter(void)
 	gpu_free(g);
 }
 
+/*
+ * CUDA may have the CPU read a small piece of what is registered, and of a file that has
+ * become shorter that is a signal: such pieces are staged.
+ */
+void test_cache_small(void)
+{
+	static const size_t n[] = { KIB(64), KIB(64) - 1, 4096, KIB(64) + 1 };
+	const off_t seam = MIB(8);	/* between registrations */
+	int fd = a_file(O_RDONLY, SIZE);
+	char *g = gpu(MIB(24));
+	CUfileHandle_t fh;
+	unsigned int i;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, MIB(16), 0, 0), MIB(16), "what is registered");
+	for (i = 0; i < sizeof(n) / sizeof(n[0]); i++) {
+		memset(mem(g), 0, MIB(1));
+		is(cuFileRead(fh, g, n[i], 100, 0), (long long)n[i], "a read");
+		check(!memcmp(mem(g), data + 100, n[i]), "the right data");
+		is(stats_of(fh).last_path, n[i] < KIB(64) ? PLN_PATH_BOUNCE : PLN_PATH_CACHE,
+		   n[i] < KIB(64) ? "too small: staged" : "by the cache path");
+	}
+	is(cuFileRead(fh, g, MIB(1), seam - 5000, 0), MIB(1), "a read with a small piece");
+	check(!memcmp(mem(g), data + seam - 5000, MIB(1)), "the right data");
+	is((long long)(stats_of(fh).path[PLN_PATH_BOUNCE].bytes_read), KIB(68) - 1 + 5000,
+	   "which is staged alone");
+	is((long long)mock.by_cpu, 0, "the CPU reads nothing that is registered");
+	close(fd);
+	gpu_free(g);
+}
+
 /* Nobody opens it now to write; the kernel begins to break a lease. */
 static bool held_back(void)
 {
@@ -1132,15 +1164,15 @@ void test_cache_sure(void)
 		}
 		check(held_back(), "a writer is held back");
 		if (!lag) {
-			is(cuFileRead(fh, g, 4096, 4096, 0), 4096,
+			is(cuFileRead(fh, g, KIB(64), 4096, 0), KIB(64),
 			   "the keeper does not know it");
 			by_cache(fh, "the pages are the file's, and are read");
-			check(!memcmp(mem(g), data + 4096, 4096), "as they are");
+			check(!memcmp(mem(g), data + 4096, KIB(64)), "as they are");
 			check(held_back(), "the writer still is");
 			mock.later += 1;
 		}
 		is((long long)stats_of(NULL).leases, 1, "the lease is not given back");
-		is(cuFileRead(fh, g, 4096, 4096, 0), 4096, lag ?
+		is(cuFileRead(fh, g, KIB(64), 4096, 0), KIB(64), lag ?
 		   "the keeper asked before, and heard of it just now" :
 		   "the keeper has not asked for a second");
 		check(stats_of(fh).last_path == PLN_PATH_BOUNCE,
@@ -1255,8 +1287,8 @@ void test_cache_crowd(void)
 	by_cache(fh, "is kept");
 	/* who asks is told, also where no other path was asked */
 	pln_file_next_result(&result, 1);
-	is(cuFileRead(fh, p[0].g, 4096, 0, 0), 4096, "a read within it");
-	check(result.bytes[PLN_PATH_CACHE] == 4096 &&
+	is(cuFileRead(fh, p[0].g, KIB(64), 0, 0), KIB(64), "a read within it");
+	check(result.bytes[PLN_PATH_CACHE] == KIB(64) &&
 	      strstr(result.reason, "force_compat_mode"),
 	      "its result tells the path, and why it is not p2p: %s", result.reason);
 	for (k = 0; k < sizeof(how) / sizeof(how[0]); k++) {
@@ -1276,7 +1308,7 @@ void test_cache_crowd(void)
 	mock.blocking = 0;
 	mock.copy_error = 999;
 	mock.copy_after = 0;
-	is(cuFileRead(fh, p[0].g, 4096, 0, 0), -5011, "a copy that fails");
+	is(cuFileRead(fh, p[0].g, KIB(64), 0, 0), -5011, "a copy that fails");
 	mock.copy_error = 0;
 	/* what it had under way is not counted any more */
 	mock.hold_wait = true;
@@ -1306,21 +1338,21 @@ void test_cache_early(void)
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
 	mock_stop_clock();	/* the lease was held just now, as long as it stands */
-	is(cuFileRead(fh, g, 4096, 0, 0), 4096, "a read, which takes the lease");
+	is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "a read, which takes the lease");
 	mock.keep_turns = 0;
 	AWAIT(mock.in_keep == 1);
 	asked = mock.lease_asked;
-	for (i = 1; i < 100; i++)
-		cuFileRead(fh, g, 4096, 4096 * i, 0);
-	is((long long)by(fh, PLN_PATH_BOUNCE), 4096 * 100, "a hundred are copied");
+	for (i = 1; i < 10; i++)
+		cuFileRead(fh, g, KIB(64), (off_t)KIB(64) * i, 0);
+	is((long long)by(fh, PLN_PATH_BOUNCE), KIB(64) * 10, "ten are copied");
 	is((long long)(mock.lease_asked - asked), 0, "and ask nobody");
 	check(strstr(stats_of(fh).reason, "no cache: too little was read"),
 	      "why: %s", stats_of(fh).reason);
-	for (i = 100; i < 400 && !by(fh, PLN_PATH_CACHE); i++)
-		cuFileRead(fh, g, 4096, 4096 * i, 0);
+	for (i = 10; i < 40 && !by(fh, PLN_PATH_CACHE); i++)
+		cuFileRead(fh, g, KIB(64), (off_t)KIB(64) * i, 0);
 	/* an eighth of it is worth one */
 	staged = by(fh, PLN_PATH_BOUNCE);
-	is((long long)staged + 4096, MIB(1), "each is counted once");
+	is((long long)staged + KIB(64), MIB(1), "each is counted once");
 	by_cache(fh, "the one that makes it an eighth is the first by the cache path");
 	mock.keep_turns = -1;
 	close(fd);

@@ -286,6 +286,21 @@ void test_number_taken(void)
 		is(number_of(fd, 0), -1, "what is the library's is");
 		close(fd);
 	}
+	/* all are closed, and one has the duplicate's number with the same access */
+	fresh(NULL);
+	fd = make(path, 0, "abcd", 4);
+	fh = reg(fd);
+	n = number_of(fd, 0);
+	own = open(path, O_RDWR);
+	if (n < 0 || own < 0 || dup2(own, n) != n)
+		abort();
+	close(own);
+	while ((own = number_of(fd, 1)) >= 0)
+		close(own);
+	cuFileHandleDeregister(fh);
+	is(lseek(n, 0, SEEK_CUR), 0, "that of who closed all stays open");
+	close(n);
+	close(fd);
 }
 
 static CUfileHandle_t shared;

@@ -29,6 +29,11 @@ typedef unsigned long long devptr;
 	X(cuMemFree_v2, (devptr)) \
 	X(cuMemsetD8_v2, (devptr, unsigned char, size_t)) \
 	X(cuCtxSynchronize, (void)) \
+	X(cuMemAllocHost_v2, (void **, size_t)) \
+	X(cuStreamCreate, (void **, unsigned int)) \
+	X(cuStreamSynchronize, (void *)) \
+	X(cuMemcpyHtoDAsync_v2, (devptr, const void *, size_t, void *)) \
+	X(cuMemcpyDtoHAsync_v2, (void *, devptr, size_t, void *)) \
 	X(cuMemcpyDtoH_v2, (void *, devptr, size_t)) \
 	X(cuMemcpyHtoD_v2, (devptr, const void *, size_t))
 

@@ -47,6 +47,7 @@ struct mock {
 	bool no_revoke;		/* freeing memory leaves its mappings working */
 	_Atomic unsigned int slow_ms;	/* file IO takes so long */
 	_Atomic bool hold_io;	/* file IO waits */
+	enum { NO_MARKS, MARKS, MARKS_LATE } marks;	/* values that a stream writes: never seen if late */
 	bool no_streams;
 	bool no_events;
 	bool no_record;		/* of events */
@@ -151,6 +152,8 @@ struct mock {
 	_Atomic int in_unmap;	/* waiting to unmap, or past it, since hold_unmap */
 	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
 	_Atomic uint64_t waits;	/* for copies */
+	_Atomic uint64_t marked; /* values that streams were to write */
+	_Atomic uint64_t by_cpu; /* copies by which the CPU reads what is registered of a file */
 	_Atomic uint64_t blocking; /* those of them that leave the CPU to others */
 	_Atomic uint64_t pretended; /* bytes that file IO was asked for */
 	_Atomic uint64_t pretended_copies; /* and copies, of host memory */

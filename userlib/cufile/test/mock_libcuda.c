@@ -34,6 +34,7 @@
 #define ILLEGAL_ADDRESS	700
 #define ALREADY_REGISTERED 712
 #define NOT_SUPPORTED	801
+#define BY_CPU		28672
 
 struct mock mock;
 
@@ -134,6 +135,7 @@ void mock_reset(void)
 	mock.unpinned = mock.read_only_calls = mock.unregistered = 0;
 	mock.waits = mock.blocking = mock.reads = mock.within = 0;
 	mock.pretended = mock.pretended_copies = mock.astray = 0;
+	mock.by_cpu = mock.marked = 0;
 	mock.in_host = 0;
 	mock.in_close = 0;
 	mock.in_unmap = 0;
@@ -1340,11 +1342,34 @@ int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
 int cuMemcpyHtoDAsync_v2(unsigned long long d, const void *h, size_t n,
 			 void *s)
 {
+	char *pages = as_registered((char *)h);
+
 	mock.in_copy++;
 	while (mock.hold_copy)
 		usleep(100);
 	mock.in_copy--;
+	/* the driver has the CPU put few bytes into its commands */
+	if (n < BY_CPU && pages && pages != h)
+		mock.by_cpu++;
 	return host_copy(s ? s : &by_default, d, (void *)h, n, true);
+}
+
+/* What the stream has is done, and then this is there: at once, or for who waits for it. */
+int cuStreamWriteValue32_v2(void *s, unsigned long long at, unsigned int value,
+			    unsigned int flags);
+int cuStreamWriteValue32_v2(void *s, unsigned long long at, unsigned int value,
+			    unsigned int flags)
+{
+	struct stream *stream = s;
+
+	if (!mock.marks || flags)
+		return NOT_SUPPORTED;
+	mock.marked++;
+	if (mock.marks == MARKS_LATE)
+		return 0;
+	perform(stream, UINT64_MAX);
+	*(_Atomic unsigned int *)(uintptr_t)at = value;
+	return 0;
 }
 
 int cuMemcpyDtoHAsync_v2(void *h, unsigned long long d, size_t n, void *s);

@@ -1720,6 +1720,8 @@ static void together(void)
 	test_real_collisions();
 	test_words_of_two();
 	test_one_chunk();
+	test_marks();
+	test_warmed();
 	test_helpers();
 	test_write_turns();
 	test_most_helpers();
@@ -1797,6 +1799,7 @@ static void together(void)
 	test_cache_cgroup();
 	test_cache_memory();
 	test_cache_shorter();
+	test_cache_small();
 	test_cache_sure();
 	test_cache_broken();
 	test_cache_crowd();

@@ -147,6 +147,7 @@ void test_cache_foreign(void);
 void test_cache_cgroup(void);
 void test_cache_memory(void);
 void test_cache_shorter(void);
+void test_cache_small(void);
 void test_cache_stands(void);
 
 void test_cache_sure(void);
@@ -157,6 +158,8 @@ void test_cache_registering(void);
 
 /* lanes.c */
 void test_one_chunk(void);
+void test_marks(void);
+void test_warmed(void);
 void test_helpers(void);
 void test_write_turns(void);
 void test_most_helpers(void);
