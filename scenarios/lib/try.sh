@@ -52,7 +52,9 @@ looks() {
 	[ -n "$TRY_REPORT" ] || return 0
 	# shellcheck source=scenarios/lib/scenario.sh
 	. "$TOP/scenarios/lib/scenario.sh"
-	VM_TRACE=$VM_TRACE_NVME
+	# a trace grows with the IO
+	VM_TRACE=$(sc_devices_json | jq -r -L "$VM_ACCOUNTING" --arg ports "$(sc_ports)" --arg events "$VM_TRACE_NVME" '
+		include "links"; ($ports / "\n" | map({(.): true}) | add) as $ports | traced($ports) | $events')
 	SC_BLOCKS=
 	: "${SC_HOSTS=}"
 	: >"$TRY_OUT/case/report"

@@ -98,11 +98,12 @@ of_page "of several hosts, each is a machine, with the wire between them" \
 # What failed is told, beside whatever path the rest took
 { row '' read p2p 100; row '' write bounce 30 | jq -c '.reason = "unaligned at 512"'; row '' - none 0; } | jq -c '.errors = 3' >rows
 machine "{\"guest\":{\"gpu0\":$(gpu 100 0 0 0)}}"
-drawn '[{"host": "guest", "devices": [], "counted": {}}]' null
+drawn '[{"host": "guest", "devices": [], "counted": {"run": {"nvme": {"host": {}}, "links": []}}}]' null
 of_page "transfers that failed are told, with a reason and without one" '.transfers | map([.path, .reason])' \
 	'[["p2p","3 failed"],["bounce","3 failed: unaligned at 512"],["none","3 failed"]]'
 check_eq "the reason's cure is the same" "begin and end transfers at whole blocks, in the file and in GPU memory: multiples of 4096 bytes" \
 	"$(jq -r -L "$TOP/scenarios/lib/pictures" 'include "cure"; .transfers[1] | cure' page.json)"
+of_page "no page has what a drive's trace says, as most machines have none" '.counted' '{"run":{"links":[]}}'
 { row '' read p2p 100 | jq -c '.reason = "r"'; } >rows
 machine "{\"guest\":{\"gpu0\":$(gpu 100 0 0 0)}}"
 drawn '[{"host": "guest", "devices": [], "counted": {}}]' null

@@ -29,7 +29,7 @@ head -c 1048576 /dev/urandom >data.bin
 
 # One call, two machines: on one the drive reaches the GPU, on the other it does not
 "$try" --topology same-switch --topology two-root-ports --add uses --add lacks --add data.bin --disk 64M --timeout 60 --direct \
-	--expect '.bytes == 1048576' --json result.json --report page.html 'uses && peerlane io read --file data.bin --gpu 0 --size 1M && printf x' >out 2>err
+	--expect '.bytes == 1048576' --json result.json --report page.html --keep 'uses && peerlane io read --file data.bin --gpu 0 --size 1M && printf x' >out 2>err
 check_eq "--direct was not met: the status" 1 $?
 check "output that ends without a newline" grep -qx x out
 check_eq "… on one machine of the two" "two-root-ports: .direct == true" "$(sed -n 's/.*: not met on \(.*\) (.*/\1/p' err)"
@@ -43,6 +43,12 @@ check "the JSON has the same" jq -e '.status == 1 and .met == false and .expect 
 	== [["same-switch", 0, true, 1048576, 0, "p2p"], ["two-root-ports", 0, false, 1048576, 1048576, "bounce"]]' result.json
 check "and what the GPUs counted: there the bytes came in by the aperture, here the engine fetched them" \
 	jq -e '(.machines | map(.counted.gpu0 | [.["bar1-dma-write"], .["engine-host-read"] >= 1048576])) == [[1048576, false], [0, true]]' result.json
+
+# A trace grows with the IO: only a drive whose link no port counts has one
+kept=$(sed -n 's/^kept: //p' out)
+check "below a switch that counts no command is traced" test -e "$kept/1/guest/trace.log" -a ! -s "$kept/1/guest/trace.log"
+check "below a root port they are" grep -q pci_nvme_map_addr "$kept/2/guest/trace.log"
+rm -rf "$kept"
 
 # The page of this call
 has() { grep -qF -- "$1" "${2:-page.html}"; }

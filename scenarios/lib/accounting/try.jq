@@ -62,12 +62,12 @@ def why: [(select(.errors > 0) | "\(.errors) failed"), (.reason | select(. != ""
 
 # page($seen; $wire; $head): of a machine's result, what scenarios/report draws, without its verdict. $seen has {host, devices, counted}
 # of each host, $wire is what the wire counted (null: there is none), $head more keys. That something is counted and not reported is
-# no reason for a path.
+# no reason for a path. What a drive's trace says is left out, as most machines have none.
 def page($seen; $wire; $head):
 	. as $machine
 	| def rows($host): [$machine.transfers[] | select((.host // "guest") == $host)
 		| {what: "\(.program) \(.what)", path, bytes, host_bytes,
 		   reason: (if .host_bytes == 0 and said_direct and .errors == 0 then "" else why end)}];
-	def drawn: {topology: $machine.topology, devices, counted, links: ([.counted[].links] | links_sum), transfers: rows(.host), routes: []};
+	def drawn: {topology: $machine.topology, devices, counted: (.counted | map_values(del(.nvme))), links: ([.counted[].links] | links_sum), transfers: rows(.host), routes: []};
 	$head + {scenario: $machine.topology, topology: $machine.topology, kernel: $machine.kernel} as $head
 	| if $wire then hosts_result([$seen[] | {(.host): drawn}]; []; $wire; [$head]) else $head + ($seen[0] | drawn) end;
