@@ -52,7 +52,9 @@ looks() {
 	[ -n "$TRY_REPORT" ] || return 0
 	# shellcheck source=scenarios/lib/scenario.sh
 	. "$TOP/scenarios/lib/scenario.sh"
-	VM_TRACE=$VM_TRACE_NVME
+	# a trace grows with the IO
+	VM_TRACE=$(sc_devices_json | jq -r -L "$VM_ACCOUNTING" --arg ports "$(sc_ports)" --arg events "$VM_TRACE_NVME" '
+		include "links"; ($ports / "\n" | map({(.): true}) | add) as $ports | traced($ports) | $events')
 	SC_BLOCKS=
 	: "${SC_HOSTS=}"
 	: >"$TRY_OUT/case/report"
@@ -71,10 +73,10 @@ page() {
 	[ $# -eq 1 ] || cp "$OUT/wire/counters.json" "$OUT/wire.json" || return
 	[ $# -gt 1 ] || echo null >"$OUT/wire.json"
 	read -r ended rest </proc/uptime
-	jq -c --rawfile command "$TRY_OUT/case/command" --arg accel "$(vm_accel | sed 's/,.*//; s/^kvm$/kvm, untested/')" \
+	jq -c --rawfile title "$TRY_OUT/title" --arg accel "$(vm_accel | sed 's/,.*//; s/^kvm$/kvm, untested/')" \
 		--argjson seconds "$(echo "$began $ended" | awk '{ printf "%.2f", $2 - $1 }')" \
 		--slurpfile seen "$OUT/seen.jsonl" --slurpfile wire "$OUT/wire.json" -L "$VM_ACCOUNTING" \
-		'include "try"; page($seen; $wire[0]; {title: ($command | plain), $accel, $seconds})' "$OUT/machine.json" >"$OUT/page.json"
+		'include "try"; page($seen; $wire[0]; {title: ($title | sub("\\s+\\z"; "")), $accel, $seconds})' "$OUT/machine.json" >"$OUT/page.json"
 	rm -f "$OUT/seen.jsonl" "$OUT/wire.json"
 }
 
@@ -284,8 +286,9 @@ while IFS= read -r topology <&4; do
 done 4<"$OUT/topologies"
 
 # The table
-jq -r '.topology as $machine | .transfers[] | [$machine, (if .host then .host + ": " else "" end) + .program + " " + .what, .path,
-	(.bytes | tostring), (.host_bytes | tostring), (if .errors > 0 then "\(.errors) failed: " else "" end) + .reason] | @tsv' \
+jq -r -L "$TOP/scenarios/lib/accounting" -L "$TOP/scenarios/lib/pictures" 'include "try"; include "line";
+	.topology as $machine | .transfers[]
+	| [$machine, (if .host then .host + ": " else "" end) + .program + " " + .what, .path, .bytes, .host_bytes, why] | line' \
 	"$OUT/machines.jsonl" | awk -F '\t' '
 	{
 		for (i = 1; i <= 5; i++) {
@@ -343,7 +346,7 @@ if [ -n "$TRY_REPORT" ]; then
 		echo "$PROGRAM: no page: no machine ran" >&2
 	fi
 fi
-rm -f "$OUT/machines.jsonl" "$OUT/pages.jsonl" "$OUT/pages" "$OUT/missed.jsonl" "$OUT/topologies" "$OUT/expect" "$OUT/make.log"
+rm -f "$OUT/machines.jsonl" "$OUT/pages.jsonl" "$OUT/pages" "$OUT/missed.jsonl" "$OUT/topologies" "$OUT/expect" "$OUT/make.log" "$OUT/title"
 if [ -n "$TRY_KEEP" ]; then
 	: >"$OUT/keep"
 	echo "kept: $OUT"

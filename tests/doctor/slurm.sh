@@ -9,7 +9,9 @@
 . "$TOP/tests/doctor/lib.sh"
 need_tool unshare ip
 others=$PEERLANE_CACHE/third-party
-[ -x "$others/slurmctld/slurmctld-wlm" ] || skip "no Slurm: run \`make third-party\`"
+for each in slurmctld slurmd slurm-client slurm-plugins; do
+	[ -d "$others/$each" ] || skip "no Slurm: there is no $others/$each; run \`make third-party\`"
+done
 [ "$(id -u)" = 0 ] || skip "only root can give a job its user"
 
 record "$base" >healthy.rec
@@ -70,7 +72,7 @@ echo healthy >now
 slurmctld -D >slurmctld.log 2>&1 &
 slurmd -D -N node1 -d /usr/local/bin/slurmstepd >slurmd.log 2>&1 &
 is() { [ "$(sinfo -h -o %T)" = "$1" ]; }
-wait_for 60 is idle || exit 124
+wait_for 30 is idle || exit 124
 # job NAME OPTION...: its number; it writes its GPUs to NAME.ran
 job() {
 	name=$1
@@ -78,7 +80,7 @@ job() {
 	sbatch --parsable --output /dev/null "$@" --wrap "echo \"GPUs: \$SLURM_JOB_GPUS\" >$OUT/$name.new && mv $OUT/$name.new $OUT/$name.ran"
 }
 ran() {
-	if wait_for 30 test -e "$1.ran"; then
+	if wait_for 20 test -e "$1.ran"; then
 		echo "$1 $(cat "$1.ran")"
 	else
 		echo "$1 did not run"
@@ -90,14 +92,14 @@ echo staged >now
 job without-gpu
 ran without-gpu
 waits=$(job staged --gres=gpu:1)
-wait_for 30 is drained
+wait_for 20 is drained
 echo "node $(sinfo -h -o %T): $(scontrol show node node1 | sed -n 's/^ *Reason=\(.*\) \[root@.*/\1/p')"
 # held jobs have the priority 0
 echo "staged $(squeue -h -j "$waits" -o '%T' | head -n 1), held: $(scontrol show job "$waits" | grep -c 'Priority=0 ')"
 [ ! -e staged.ran ] || echo "staged ran"
 echo healthy >now
 scontrol update NodeName=node1 State=RESUME
-wait_for 30 is idle
+wait_for 20 is idle
 job cured --gres=gpu:1
 ran cured
 END

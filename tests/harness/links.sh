@@ -63,6 +63,12 @@ link() {
 		| join(" ")' counted
 }
 
+# traced PORT…: the drives whose links only a trace tells of, where these ports count
+traced() {
+	jq -c -L "$lib/accounting" 'include "links"; ($ARGS.positional | map({(.): true}) | add) as $ports | [traced($ports)]' \
+		devices --args "$@"
+}
+
 wrong() {
 	jq -r -L "$lib/accounting" --slurpfile d devices \
 		'include "links"; inconsistent($d[0])[]' counted
@@ -269,6 +275,14 @@ nvme1 nvme rp2 image=disk1'
 count
 check_eq "with two drives, nobody knows whose commands they were" \
 	"null null null null/null null/null null/null" "$(link rp1)"
+
+# The trace of a machine grows with its IO: who draws needs it only where a link is a trace's
+check_eq "of two drives no trace is needed" '[]' "$(traced)"
+machine 'rp0 root-port pcie.0
+sw0 switch rp0 model=peerlane
+nvme0 nvme sw0.1 image=disk0'
+check_eq "nor below a port that counts" '[]' "$(traced sw0 sw0.1)"
+check_eq "it is below one that does not" '["nvme0"]' "$(traced)"
 
 machine 'rp0 root-port pcie.0
 sw0 switch rp0 model=x3130

@@ -52,6 +52,9 @@ hasnt() { ! grep -qF -- "$2" "$1"; }
 
 check "a good result gives a page" "$report" page.html good.json
 check "text is escaped" has page.html 'a &lt;b&gt; &amp; &quot;c&quot;'
+jq '.title = "printf \u0027a\\n\u0027\t|\ncat"' good.json >odd.json
+check "a title of several lines" "$report" odd.html odd.json
+check "... has blanks for them, and its backslashes" has odd.html "printf 'a\\n' | cat<"
 check "bytes of the table" has page.html '<td class="n">1.0 GiB</td>'
 check "bytes through host memory" has page.html '<td class="n">3.0 GiB</td>'
 check "CPU seconds are per GiB" has page.html '<td class="n">0.50</td>'

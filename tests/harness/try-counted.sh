@@ -94,6 +94,18 @@ drawn '[{"host": "a", "devices": [{"name": "x"}], "counted": {}}, {"host": "b", 
 	'{"ports": {"a": {"out": {"frames": 3}, "in": {}}, "b": {"out": {}, "in": {}}}}'
 of_page "of several hosts, each is a machine, with the wire between them" \
 	'[.devices, (.hosts | map_values(.devices | length)), (.transfers | map([.host, .what])), .wire.total.a.out.frames]' '[[],{"a":1,"b":0},[["b","p read"]],3]'
-check_eq "a command stands there as it was written" "my-program -n 4 'a b'" \
-	"$(jq -nr -L "$TOP/scenarios/lib/accounting" --arg command "'my-program' '-n' '4' 'a b' " 'include "try"; $command | plain')"
+
+# What failed is told, beside whatever path the rest took
+{ row '' read p2p 100; row '' write bounce 30 | jq -c '.reason = "unaligned at 512"'; row '' - none 0; } | jq -c '.errors = 3' >rows
+machine "{\"guest\":{\"gpu0\":$(gpu 100 0 0 0)}}"
+drawn '[{"host": "guest", "devices": [], "counted": {"run": {"nvme": {"host": {}}, "links": []}}}]' null
+of_page "transfers that failed are told, with a reason and without one" '.transfers | map([.path, .reason])' \
+	'[["p2p","3 failed"],["bounce","3 failed: unaligned at 512"],["none","3 failed"]]'
+check_eq "the reason's cure is the same" "begin and end transfers at whole blocks, in the file and in GPU memory: multiples of 4096 bytes" \
+	"$(jq -r -L "$TOP/scenarios/lib/pictures" 'include "cure"; .transfers[1] | cure' page.json)"
+of_page "no page has what a drive's trace says, as most machines have none" '.counted' '{"run":{"links":[]}}'
+{ row '' read p2p 100 | jq -c '.reason = "r"'; } >rows
+machine "{\"guest\":{\"gpu0\":$(gpu 100 0 0 0)}}"
+drawn '[{"host": "guest", "devices": [], "counted": {}}]' null
+of_page "where none failed, a direct path has no reason" '.transfers | map(.reason)' '[""]'
 finish

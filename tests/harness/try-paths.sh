@@ -29,7 +29,7 @@ head -c 1048576 /dev/urandom >data.bin
 
 # One call, two machines: on one the drive reaches the GPU, on the other it does not
 "$try" --topology same-switch --topology two-root-ports --add uses --add lacks --add data.bin --disk 64M --timeout 60 --direct \
-	--expect '.bytes == 1048576' --json result.json --report page.html 'uses && peerlane io read --file data.bin --gpu 0 --size 1M && printf x' >out 2>err
+	--expect '.bytes == 1048576' --json result.json --report page.html --keep 'uses && peerlane io read --file data.bin --gpu 0 --size 1M && printf x' >out 2>err
 check_eq "--direct was not met: the status" 1 $?
 check "output that ends without a newline" grep -qx x out
 check_eq "… on one machine of the two" "two-root-ports: .direct == true" "$(sed -n 's/.*: not met on \(.*\) (.*/\1/p' err)"
@@ -44,6 +44,12 @@ check "the JSON has the same" jq -e '.status == 1 and .met == false and .expect 
 check "and what the GPUs counted: there the bytes came in by the aperture, here the engine fetched them" \
 	jq -e '(.machines | map(.counted.gpu0 | [.["bar1-dma-write"], .["engine-host-read"] >= 1048576])) == [[1048576, false], [0, true]]' result.json
 
+# A trace grows with the IO: only a drive whose link no port counts has one
+kept=$(sed -n 's/^kept: //p' out)
+check "below a switch that counts no command is traced" test -e "$kept/1/guest/trace.log" -a ! -s "$kept/1/guest/trace.log"
+check "below a root port they are" grep -q pci_nvme_map_addr "$kept/2/guest/trace.log"
+rm -rf "$kept"
+
 # The page of this call
 has() { grep -qF -- "$1" "${2:-page.html}"; }
 check "the page can be read" xmllint --noout page.html
@@ -57,17 +63,21 @@ check "… and no time per GiB, which nobody has measured" grep -q '<td>peerlane
 
 # … and of two hosts
 # shellcheck disable=SC2016 # of the guests
-"$try" --hosts 2 --timeout 60 --report hosts.html --add data.bin 'host barrier go >/dev/null
+"$try" --hosts 2 --timeout 60 --report hosts.html --add data.bin 'host barrier "go" >/dev/null
 	[ $HOST = a ] || { ping -c 1 -W 10 10.0.0.1 >/dev/null && peerlane io read --file data.bin --gpu 0 --size 1M; }' >out 2>err
 check_eq "two hosts: the status" 0 $? || diag "$(cat out err)"
 check "their page can be read" xmllint --noout hosts.html
+# shellcheck disable=SC2016 # of the page
+check "… has the command as it was written, in one line" has 'host barrier &quot;go&quot; &gt;/dev/null  [ $HOST = a ] ||' hosts.html
 check "… draws each" has '<h3>Host b</h3>' hosts.html
 check "… and the wire" grep -qE 'host b sent [1-9][0-9]* frames' hosts.html
 check "… and names the transfer" has '<td>b: peerlane read</td>' hosts.html
 
 # A program of which nothing is known has not gone directly; its own status comes first
-"$try" --disk 64M --timeout 60 --direct --expect '.host_bytes == 0' true >out 2>err
+"$try" --disk 64M --timeout 60 --direct --expect '.host_bytes == 0' --report words.html printf '%s\n' "it's" a=b '' 'x' >out 2>err
 check_eq "no transfer at all: the status" 1 $?
+check_eq "several words reach the program as they are" "it's a=b x" "$(sed -n '1,4p' out | xargs -d '\n' | tr -s ' ')"
+check "… and have quotes on the page where a shell needs them" has "printf '%s\\n' 'it'\\''s' a=b '' x<" words.html
 check_eq "… neither condition is met" 2 "$(grep -c ': not met on same-switch: ' err)"
 "$try" --disk 64M --timeout 60 --direct --keep --add data.bin 'exit 7' >out 2>err
 check_eq "the status is the command's where that is not 0" 7 $?
@@ -83,6 +93,7 @@ int pln_file_stats(void *handle, struct pln_file_stats *stats)
 {
 	(void)handle;
 	stats->path[PLN_PATH_P2P].bytes_read = 1048576;
+	stats->errors = 3;
 	return 0;
 }
 const char *pln_path_name(unsigned int path)
@@ -96,6 +107,7 @@ cc -shared -fPIC -o liar/libcufile.so.0 -Wl,-soname,libcufile.so.0 liar.c -I"$TO
 check "the liar is built" test -x liar/lie
 "$try" --disk 64M --timeout 60 --expect '.host_bytes == 0' --add liar --json lie.json 'LD_LIBRARY_PATH=/mnt/liar liar/lie' >out 2>err
 check_eq "a false p2p does not meet .host_bytes == 0" 1 $?
+check "… the table says why, and what failed" grep -q ' 3 failed: the library says p2p, but the GPUs counted only 0 bytes$' out
 check "… and the JSON says why" jq -e '.machines[0] | .host_bytes == 1048576 and .transfers[0].path == "p2p" and (.transfers[0].reason | test("counted only 0 bytes"))' lie.json
 echo '#include <signal.h>
 static void __attribute__((destructor)) leave(void) { raise(SIGKILL); }' >killed.c

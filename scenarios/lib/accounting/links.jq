@@ -11,6 +11,10 @@
 # Bytes between two devices are "peer" when they turned round in a switch,
 # "redirected" when they went through the root complex.  null: not known.
 
+# traced($ports): the name of the drive of whose link only the trace of its commands tells; nothing where several drives
+# share a trace, or one of these ports counts
+def traced($ports): map(select(.kind == "nvme")) | select(length == 1)[] | select($ports[.parent] | not).name;
+
 def links($devices; $c):
 	($devices | map({key: .name, value: .}) | from_entries) as $device |
 	$c.ports as $ports |
@@ -108,9 +112,7 @@ def links($devices; $c):
 			{read: $way, write: $way})
 	 elif $c.gpus[.name] then by_gpu($below; $c.gpus[.name]; $way)
 	 elif $c.cx[.name]? then by_cx($below; $c.cx[.name]; $way)
-	 elif .kind == "nvme" and
-		([$devices[] | select(.kind == "nvme")] | length) == 1
-	 then by_nvme($below; $c.nvme; $way)
+	 elif .name | IN($devices | traced($ports)) then by_nvme($below; $c.nvme; $way)
 	 else {link: .parent, below: .name} + $unknown + {peer: $unknown,
 		redirected: $unknown, host: $unknown, refused: null, other: null,
 		from: null} end |

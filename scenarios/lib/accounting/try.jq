@@ -57,17 +57,17 @@ def machine($reported; $counted):
 	   counted: (if $counted | has("guest") then $counted.guest else $counted end),
 	   direct: ($files != [] and all($files[]; .errors == 0 and .host_bytes == 0 and (.path | IN("p2p", "kernel"))))};
 
-# A command as it was written: scenarios/try puts each word into quotes
-def plain: sub("[ \n]+$"; "") | gsub("'(?<word>[\\w./=:,+-]+)'"; .word);
+# Why a row took its path, and how many transfers of its program failed
+def why: [(select(.errors > 0) | "\(.errors) failed"), (.reason | select(. != ""))] | join(": ");
 
 # page($seen; $wire; $head): of a machine's result, what scenarios/report draws, without its verdict. $seen has {host, devices, counted}
 # of each host, $wire is what the wire counted (null: there is none), $head more keys. That something is counted and not reported is
-# no reason for a path.
+# no reason for a path. What a drive's trace says is left out, as most machines have none.
 def page($seen; $wire; $head):
 	. as $machine
 	| def rows($host): [$machine.transfers[] | select((.host // "guest") == $host)
 		| {what: "\(.program) \(.what)", path, bytes, host_bytes,
-		   reason: (if .host_bytes == 0 and said_direct and .errors == 0 then "" else .reason end)}];
-	def drawn: {topology: $machine.topology, devices, counted, links: ([.counted[].links] | links_sum), transfers: rows(.host), routes: []};
+		   reason: (if .host_bytes == 0 and said_direct and .errors == 0 then "" else why end)}];
+	def drawn: {topology: $machine.topology, devices, counted: (.counted | map_values(del(.nvme))), links: ([.counted[].links] | links_sum), transfers: rows(.host), routes: []};
 	$head + {scenario: $machine.topology, topology: $machine.topology, kernel: $machine.kernel} as $head
 	| if $wire then hosts_result([$seen[] | {(.host): drawn}]; []; $wire; [$head]) else $head + ($seen[0] | drawn) end;

@@ -18,7 +18,7 @@ def cure:
 		"keep the file on ext4 or xfs on an NVMe drive, without encryption, compression, inline data or data=journal"
 	elif on("BAR1 is full|no static BAR1") then
 		"give the GPU a larger BAR1 (Above 4G decoding and Resizable BAR in the firmware), or deregister buffers that are not in use"
-	elif on("^unaligned\\b") and (on("refused before") | not) then
+	elif on("^([0-9]+ failed: )?unaligned\\b") and (on("refused before") | not) then
 		"begin and end transfers at whole blocks, in the file and in GPU memory: multiples of 4096 bytes"
 	elif on("the kernel refuses DMA between|cannot be used for peer-to-peer DMA") then
 		"put drive and GPU below one switch without ACS redirect: peerlane doctor names the ports"
