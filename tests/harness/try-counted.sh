@@ -31,6 +31,10 @@ is "p2p, and the GPU counted it" '[.bytes, .host_bytes, .direct, .transfers[0].r
 machine "{\"guest\":{\"gpu0\":$(gpu 0 0 100 8)}}"
 is "p2p, and the GPU counted nothing: all went through host memory" '[.bytes, .host_bytes, .direct]' '[100,100,false]'
 is "… which the row says" '.transfers[0] | [.path, .host_bytes, .reason]' '["p2p",100,"the library says p2p, but the GPUs counted only 0 bytes"]'
+row '' read coherent 100 >rows
+machine "{\"guest\":{\"gpu0\":$(gpu 0 0 8 8 | jq -c '.["coherent-dma-write"] = 100')}}"
+is "by the coherent window, and the GPU counted it" '[.host_bytes, .direct]' '[0,true]'
+row '' read p2p 100 >rows
 machine "{\"guest\":{\"gpu0\":$(gpu 0 100 8 8)}}"
 is "the other direction does not count" '[.host_bytes, .direct]' '[100,false]'
 machine '{"guest":{}}'

@@ -41,6 +41,10 @@ check "a program for another processor" refused "arm64-program is for another pr
 	--add arm64-program "./arm64-program data.bin"
 check "... of several words" refused "arm64-program is for another processor" --add arm64-program ./arm64-program data.bin
 check "--help" "$try" --help
+mkdir build
+BUILD=$OUT/build "$try" --help >help.out
+BUILD=$OUT/build "$try" --nonsense true 2>help.out
+check_eq "neither makes or removes the folder of a run" "" "$(ls build)"
 
 mkdir "a folder"
 head -c 1048576 /dev/urandom > "a folder/data"

@@ -38,6 +38,9 @@ before peerlane-cx-cmd.c plc_cmd_run smp_wmb "at + CX_SLOT_STATUS"
 before peerlane-gpu-ops.c pln_do_sem_wait smp_mb_acquire "w->result >= d->imm"
 before peerlane-cx-rc.c plc_dbr smp_rmb "return"
 before peerlane-cx-srq.c plc_srq_posted smp_rmb "posted ="
+before peerlane-cx-eth.c plc_queue_posted smp_rmb "*posted ="
+# one of two that change and look sees the other's change
+before peerlane-cx-net.c plc_net_slice_ends smp_mb "rx_blocked"
 before peerlane-cx-cq.c plc_cq_room smp_mb_acquire "cq->ci ="
 
 # DMA goes by QEMU's dma_memory_rw(), which has a barrier in front of each access, or by a way that has the same one

@@ -55,7 +55,7 @@ def machine($reported; $counted):
 		| if $host == "guest" then . else {host: $host} + . end]
 	| {transfers: ., bytes: total(.bytes), host_bytes: total(.host_bytes),
 	   counted: (if $counted | has("guest") then $counted.guest else $counted end),
-	   direct: ($files != [] and all($files[]; .errors == 0 and .host_bytes == 0 and (.path | IN("p2p", "kernel"))))};
+	   direct: ($files != [] and all($files[]; .errors == 0 and .host_bytes == 0 and said_direct))};
 
 # Why a row took its path, and how many transfers of its program failed
 def why: [(select(.errors > 0) | "\(.errors) failed"), (.reason | select(. != ""))] | join(": ");
