@@ -116,7 +116,7 @@ userlib-tests userlib-nightly-tests: userlib-%: userlib
 check: all ## Run the quicker tests; the last line says N passed, N failed, N skipped
 	@tests/run $(if $(TESTS),,--tier check) $(if $(JSON),--json $(JSON)) $(TESTS)
 
-check-all: all ## Run all tests, as CI does, including those of the debug kernel
+check-all: all ## Run the tests that CI runs, including those of the debug kernel
 	@tests/run --tier all $(if $(JSON),--json $(JSON)) $(TESTS)
 
 check-nightly: all ## Run all tests with more data, longer races and full boots, and the slowest ones

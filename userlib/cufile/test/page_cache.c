@@ -23,7 +23,8 @@
 #include "writers.h"
 #include <peerlane/file.h>
 
-#define SIZE	(((size_t)6 << 20) + 1234)
+/* no piece of a read has less than 64 KiB, which is staged */
+#define SIZE	(((size_t)6 << 20) + 66770)
 #define ROOM	((size_t)8 << 20)
 
 #define CUDA(X) \
