@@ -20,12 +20,7 @@ if ! { id -un && id -gn; } >names 2>&1; then
 fi
 
 # ---- hosts, of which each has the record of its name; the last has no GPU ----
-record "$base" >healthy.rec
-cat >staged.patch <<'END'
-C 0000:02:01.0 10b5:8747 downstream 005f 001d
-END
-record "$base" staged.patch >staged.rec
-awk -v acs=001d -f "$TOP/tests/topo/record.awk" "$TOP/tests/topo/records/dgx-a100.map" >dgx.rec
+known_nodes
 mkdir data cache run run/cmd logs hosts results
 # peerlane, which reads the record that the path names and has no GPU or file to look at
 cat >peerlane <<END

@@ -154,3 +154,11 @@ is() {
 machine() {
 	check "$now: $1" jq -e "$2" "$now-machine.json"
 }
+
+# known_nodes: healthy.rec, staged.rec, whose switch sends what goes between its devices upwards, and dgx.rec, which does too
+known_nodes() {
+	record "$base" >healthy.rec
+	echo "C 0000:02:01.0 10b5:8747 downstream 005f 001d" >staged.patch
+	record "$base" staged.patch >staged.rec
+	awk -v acs=001d -f "$TOP/tests/topo/record.awk" "$TOP/tests/topo/records/dgx-a100.map" >dgx.rec
+}

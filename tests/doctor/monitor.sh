@@ -8,12 +8,7 @@
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/doctor/lib.sh"
 
-record "$base" >healthy.rec
-cat >staged.patch <<'END'
-C 0000:02:01.0 10b5:8747 downstream 005f 001d
-END
-record "$base" staged.patch >staged.rec
-awk -v acs=001d -f "$TOP/tests/topo/record.awk" "$TOP/tests/topo/records/dgx-a100.map" >dgx.rec
+known_nodes
 
 # ---- the checker of the schema: it sees what it must see ----
 doctor 2 --from staged.rec --json

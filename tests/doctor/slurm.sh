@@ -14,11 +14,7 @@ for each in slurmctld slurmd slurm-client slurm-plugins; do
 done
 [ "$(id -u)" = 0 ] || skip "only root can give a job its user"
 
-record "$base" >healthy.rec
-cat >staged.patch <<'END'
-C 0000:02:01.0 10b5:8747 downstream 005f 001d
-END
-record "$base" staged.patch >staged.rec
+known_nodes
 
 # ---- a node: /usr/local/bin with Slurm and peerlane, which reads the record that "now" names; /etc with the guide's lines ----
 at_exit 'rm -rf "$OUT/bin" "$OUT/etc" "$OUT/control" "$OUT/spool"'
