@@ -58,6 +58,7 @@ for name in one two; do
 	check_eq "$name: its own drive" "$name" "$(said $name drive | tr -d ' ')"
 	check_eq "$name: the programs of tests that its case names" "pln_basic pln_p2p" "$(said $name programs)"
 	check_eq "$name: and the modules" peerlane_dmabuf_test.ko "$(said $name modules)"
+	check_eq "$name: a module of Linux that its case does not name is there from before" 1 "$(said $name loaded)"
 	check_eq "$name: its memory is as that of the snapshot" "" "$(said $name left)"
 	check_eq "$name: no disk but the drive" 0 "$(said $name disks)"
 	check_eq "$name: nothing is left of the device that brought the case" 0 "$(said $name virtio)"
