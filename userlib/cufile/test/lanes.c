@@ -21,6 +21,18 @@
 #define COMPAT	"\"properties\":{\"force_compat_mode\":true}"
 #define SIZE	MIB(2)
 
+/* A new file with SIZE bytes of noise, which are @data, too, and in the page cache */
+static int cached_file(char *data)
+{
+	int fd;
+
+	noise(data, SIZE);
+	fd = make(path, 0, data, SIZE);
+	may_cool();
+	warm_file(path, SIZE);
+	return fd;
+}
+
 /* A transfer without helpers, of no more than 1 MiB: one call of each kind */
 void test_one_chunk(void)
 {
@@ -32,10 +44,7 @@ void test_one_chunk(void)
 
 	fresh("{" COMPAT "}");
 	mock.cpus = 1;
-	noise(data, SIZE);
-	fd = make(path, 0, data, SIZE);
-	may_cool();
-	warm_file(path, SIZE);
+	fd = cached_file(data);
 	fh = reg(fd);
 	for (i = 0; i < 4; i++) {
 		mock.reads = mock.copies = mock.waits = 0;
@@ -66,10 +75,7 @@ void test_marks(void)
 	unsigned int i;
 	int fd;
 
-	noise(data, SIZE);
-	fd = make(path, 0, data, SIZE);
-	may_cool();
-	warm_file(path, SIZE);
+	fd = cached_file(data);
 	fresh("{" COMPAT "}");
 	mock.cpus = 1;
 	mock.marks = MARKS;
@@ -166,10 +172,7 @@ void test_warmed(void)
 	struct stat st;
 	int fd;
 
-	noise(data, SIZE);
-	fd = make(path, 0, data, SIZE);
-	may_cool();
-	warm_file(path, SIZE);
+	fd = cached_file(data);
 	fresh("{" COMPAT "}");
 	fh = reg(fd);
 	is(kib_of_read(fh, o[0].g, 0), 128, "the first read reads no more");
@@ -225,10 +228,7 @@ void test_helpers(void)
 	struct one o = { .g = gpu(SIZE), .n = SIZE };
 	int fd, cpus;
 
-	noise(data, SIZE);
-	fd = make(path, 0, data, SIZE);
-	may_cool();
-	warm_file(path, SIZE);
+	fd = cached_file(data);
 	for (cpus = 1; cpus <= 4; cpus += 3) {
 		fresh("{" COMPAT ",\"peerlane\":{\"max_io_threads\":8,"
 		      "\"max_request_parallelism\":8}}");
@@ -357,10 +357,7 @@ void test_most_helpers(void)
 	CUfileHandle_t fh;
 	int fd, i;
 
-	noise(data, SIZE);
-	fd = make(path, 0, data, SIZE);
-	may_cool();
-	warm_file(path, SIZE);
+	fd = cached_file(data);
 	fresh("{" COMPAT ",\"peerlane\":{\"max_io_threads\":2}}");
 	mock.cpus = 16;
 	fh = reg(fd);
