@@ -255,6 +255,7 @@ check "a missing file is refused" refused missing.json missing.json
 jq '.links[1].below = "gpu7"' good.json > bad4.json
 "$report" bad.html bad4.json 2> err
 check_eq "a link to nowhere is refused" 64 $?
+check "… with what is wrong and what to do" grep -qxF "scenarios/report: the result of one is not whole: its link sw0.0 leads to gpu7, which is none of its devices; run the scenario again with --json" err
 check "and names the device" grep -q gpu7 err
 usage() { # WORDS ARG...: refused in one line with these words
 	words=$1

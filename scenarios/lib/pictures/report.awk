@@ -229,7 +229,7 @@ $1 == "device" { tree_device($2) }
 $1 == "link" {
 	node = $3
 	if (!(node in tree_kind)) {
-		print "report.awk: " scenario ": the link " $2 " leads to no device of the machine: " node > "/dev/stderr"
+		print program ": the result of " scenario " is not whole: its link " $2 " leads to " node ", which is none of its devices; run the scenario again with --json" > "/dev/stderr"
 		failed = 1
 		exit 1
 	}
