@@ -126,6 +126,8 @@ check_eq "each section of the scenarios' common pages is in that list" "" \
 	done | while read -r section; do
 		grep -qF "]($section)" scenarios/README.md || echo "$section"
 	done)"
+# A newcomer reads it in five minutes
+check "README.md has at most 1000 words" test "$(wc -w <README.md)" -le 1000
 # What numbers and names the README has from elsewhere
 check "README.md says how many hosts there can be" grep -q "on two to $(scenarios/try --help |
 	sed -n 's/.*--hosts N .*(2 to \([0-9]*\)).*/\1/p' | sed 's/^8$/eight/') emulated hosts" README.md
