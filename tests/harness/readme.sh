@@ -3,7 +3,7 @@
 # desc: each command of README.md works as printed in a new clone, and the report of the demo is complete
 # tags: harness build guest rdma
 # tier: nightly
-# timeout: 1500
+# timeout: 1800
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/guide.sh"
 . "$TOP/tests/build/lib.sh"
