@@ -9,7 +9,7 @@
 . "$TOP/tests/lib/tree.sh"
 cd "$TOP" || exit 1
 tree_files >"$OUT/files"
-builtins='. : [ alias bg break cd command continue echo eval exec exit export false fg getopts hash jobs kill local printf pwd read
+builtins='. : [ alias bg break cd command continue echo eval exec exit export false fg getopts hash jobs kill printf pwd read
 readonly return set shift test times trap true type ulimit umask unalias unset wait'
 
 # scripts <FILES: those that sh reads
