@@ -122,11 +122,23 @@ report=$(sed -n "s/^path: //p" step3 | sed "s|\${{ runner.temp }}|$OUT/temp|")
 check "its folder has the result, the page, what was printed, and the console" test -s "$report/result.json" -a -s "$report/report.html" -a -s "$report/output.txt" -a -s "$report/console-guest.log"
 check "the summary has the transfer" grep -qxF '| same-switch | my-program read | p2p | 1048576 | 0 |  |' summary
 action "run=my-program 'test data/file'" "add=my-program
-test data" direct=true topology=two-root-ports >staged.log 2>&1
-check_eq "it is not: the step fails" 1 $? || diag "$(tail -n 20 staged.log)"
+test data" direct=true "topology=same-switch two-root-ports" >staged.log 2>&1
+check_eq "of two machines it is not direct on one: the step fails" 1 $? || diag "$(tail -n 20 staged.log)"
+check "the result has both" jq -e '(.machines | map([.topology, .direct])) == [["same-switch", true], ["two-root-ports", false]]' "$report/result.json"
+check_eq "so has the summary, and a console of each is kept" "2 2" \
+	"$(grep -c '| my-program read |' summary) $(find "$report" -name 'console-*.log' -size +0 | wc -l)"
 check "… and its report is kept, too" jq -e ".met == false" "$report/result.json"
 check "the log says which condition is not met" grep -q 'not met on two-root-ports: .direct == true' staged.log
 check "the summary says why" grep -q '^| two-root-ports | my-program read | bounce | 1048576 | 1048576 | p2p refused: ' summary
+# shellcheck disable=SC2016 # of the guests
+action 'run=echo "I am $HOST of $HOSTS"' hosts=2 >hosts.log 2>&1
+check_eq "two hosts: the step passes" 0 $? || diag "$(tail -n 20 hosts.log)"
+check_eq "the command has run on both" "a: I am a of 2 b: I am b of 2" "$(grep '^[a-z]: I am ' hosts.log | sort | xargs)"
+check_eq "a console of each is kept, and none of an earlier step" "console-a.log console-b.log" "$(cd "$report" && echo console-*.log)"
+action "run=sleep 60" timeout=5 >late.log 2>&1
+check_eq "a machine that takes longer than the input timeout: the step fails" 124 $? || diag "$(tail -n 20 late.log)"
+check "… says which limit it was" grep -q 'the machine reached the time limit of 5 s' late.log
+check "… and keeps the console" test -s "$report/console-guest.log"
 action run=true direct=yes >wrong.log 2>&1
 check_eq "an input that is none" "2 direct is true or false, not \"yes\"" "$? $(tail -n 1 wrong.log)"
 
@@ -152,14 +164,33 @@ printf '%s\n' '#!/bin/sh' 'grep -qx zstd "$OUT/installed" || exit 127' 'PATH=${P
 chmod +x image/*
 tar -C temp/peerlane --transform "s|^bundle|$(basename "$(cat address)" .tar.zst)|" -c bundle | zstd -q -1 -o release.tar.zst
 at_exit 'rm -rf "$OUT/gitlab"/peerlane-* "$OUT/release.tar.zst"'
-(
-	unset PEERLANE_IN_ROOT BUILD TOP
-	export PEERLANE_CACHE="$OUT/temp/peerlane/cache" OUT PATH="$OUT/image:$PATH"
-	PEERLANE=$(cat address)
-	export PEERLANE
-	cd gitlab && sh -e ../job1 && sh -e ../job2
-) >gitlab.log 2>&1
+# job SCRIPT...: those of its scripts, one after the other
+job() {
+	(
+		unset PEERLANE_IN_ROOT BUILD TOP
+		export PEERLANE_CACHE="$OUT/temp/peerlane/cache" OUT PATH="$OUT/image:$PATH"
+		PEERLANE=$(cat address)
+		export PEERLANE
+		cd gitlab || exit
+		for script; do
+			sh -e "../$script" || exit
+		done
+	) >gitlab.log 2>&1
+}
+job job1 job2
 check_eq "it ends well" 0 $? || diag "$(tail -n 20 gitlab.log)"
 check "its artefact says that the path was direct" jq -e '.met and .machines[0].direct' "gitlab/$(head -n 1 paths)"
 check "… and shows it" grep -qF '<strong>1 run: 1 pass.</strong>' "gitlab/$(tail -n 1 paths)"
+
+# The same job with a program whose data is staged. It fails, and what it keeps, "when: always", is there and says so
+# shellcheck disable=SC2046 # names without blanks
+(cd gitlab && rm $(cat ../paths))
+cat >gitlab/build/my-program <<'END'
+#!/bin/sh
+CUFILE_FORCE_COMPAT_MODE=true exec peerlane io read --file "$1" --gpu 0 --size 1M
+END
+job job2
+check_eq "where the path is not direct it fails" 1 $? || diag "$(tail -n 20 gitlab.log)"
+check "its artefact says which condition is not met" jq -e '.met == false and .machines[0].direct == false and .machines[0].host_bytes == 1048576' "gitlab/$(head -n 1 paths)"
+check "… and shows it" grep -qF '<strong>1 run: 1 fail.</strong>' "gitlab/$(tail -n 1 paths)"
 finish

@@ -15,12 +15,13 @@ need_tool setpriv
 dir=$(mktemp -d)
 at_exit "rm -rf '$dir'"
 mkdir "$dir/bin"
-cp "$TOP/images/build/mode" "$dir/mode"
+cp "$TOP/images/build/mode" "$TOP/images/build/host-tools.list" "$dir/"
 for tool in newuidmap sudo unshare; do
 	printf '#!/bin/sh\nexit 1\n' >"$dir/bin/$tool"
 	chmod 755 "$dir/bin/$tool"
 done
 chmod 755 "$dir" "$dir/bin" "$dir/mode"
+chmod 644 "$dir/host-tools.list"
 rc=0
 setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$dir/bin:$PATH" sh "$dir/mode" >said 2>why || rc=$?
 check_eq "it fails" 1 "$rc"
@@ -57,9 +58,12 @@ for setting in user/max_user_namespaces kernel/unprivileged_userns_clone; do
 done
 # without newuidmap: in a PATH of links to what it needs
 mkdir "$dir/few"
-for tool in apt-get dpkg-deb perl mount chroot flock sha256sum sh id cat grep; do
+# needed: the programs that each machine needs
+needed() { awk '!/^#/ && NF == 2 { print $1 }' "$dir/host-tools.list"; }
+for tool in $(needed | grep -v /); do
 	ln -s "$(command -v "$tool")" "$dir/few/$tool"
 done
+rm "$dir/few/unshare"
 ln -s "$dir/bin/unshare" "$dir/few/unshare"
 chmod 755 "$dir/few"
 sed 's,^PATH=.*,,' "$dir/mode" >"$dir/mode.few"
@@ -68,6 +72,13 @@ setpriv --reuid=65534 --regid=65534 --clear-groups env PATH="$dir/few" sh "$dir/
 for word in "run as root" "sudo -n" uidmap /etc/subuid; do
 	check "the line names '$word'" grep -qF "$word" why
 done
+
+# On a machine that lacks something it is said what, and in which package that is
+check "many programs are looked for" test "$(needed | wc -l)" -ge 30
+rm "$dir/few/perl" "$dir/few/flock"
+check_fails "a machine without two of them" \
+	'^peerlane: this host lacks programs that the build calls: flock .util-linux., perl .perl-base.: install these packages' \
+	env PATH="$dir/few" sh "$dir/mode.few"
 
 # With a sudo that works it is sudo; with namespaces that work, those come first.
 printf '#!/bin/sh\nexit 0\n' >"$dir/bin/sudo"

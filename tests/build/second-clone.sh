@@ -1,24 +1,35 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: a second clone builds from the cache, without a network, in seconds; an edit reaches the guest in seconds
+# desc: a second clone builds from the cache, without a network, in seconds, and makes the same bundle, image and packages as a third; an edit reaches the guest in seconds
 # tags: build
 # tier: nightly
-# timeout: 600
+# timeout: 1800
 
 # Expressions for at_exit and for inner shells are meant to stay as they are.
 # shellcheck disable=SC2016
 
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/build/lib.sh"
+. "$TOP/images/build/lib.sh"
 
-need_tool strip
+need_tool strip zstd jq
 need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio" "$BUILD/wire/peerlane-wire" "$BUILD/scenarios/feed"
 check_eq "there is no network here" lo "$(sed '1,2d;s/:.*//;s/ //g' /proc/net/dev)"
 clone=$OUT/clone
-copy_tree "$clone"
-at_exit 'rm -rf "$clone"'
-# The twins with sanitizers are in no guest
-build() { make --no-print-directory SANITIZED= -j"$(nproc)" -C "$clone" "$@" >"$OUT/build.log" 2>&1; }
+third=$OUT/a-clone-in-another-folder
+# .git too, so that they are of one commit
+for each in "$clone" "$third"; do
+	copy_tree "$each"
+	[ ! -e "$TOP/.git" ] || cp -R "$TOP/.git" "$each/"
+done
+at_exit 'rm -rf "$clone" "$third"'
+# build_in CLONE GOAL...; the twins with sanitizers are in no guest
+build_in() {
+	build_in=$1
+	shift
+	make --no-print-directory SANITIZED= -j"$(nproc)" -C "$build_in" "$@" >"$OUT/build.log" 2>&1
+}
+build() { build_in "$clone" "$@"; }
 
 start=$(stopwatch)
 check "the clone's QEMU comes from the cache" build qemu
@@ -42,6 +53,32 @@ done
 start=$(stopwatch)
 check "with nothing to do" build qemu guest-7.2
 within "it takes little" 20 "$start"
+
+# What is handed out: each clone makes its own. How well a bundle is packed is that of build/bundle-archive.
+export PEERLANE_BUNDLE_LEVEL=-1
+# both_make WHAT PROGRAM: it names what it has made, a file to a line, and both clones have the same
+both_make() {
+	for each in "$clone" "$third"; do
+		"$each/images/$2" >"$each.made" 2>"$each.log"
+		check_eq "$1: $2 of ${each##*/} works" 0 $? || { diag "$(tail -n 30 "$each.log")"; return; }
+	done
+	check_eq "$1: files of the same names" "$(cat "$clone.made")" "$(cat "$third.made")"
+	check "$1: there are some" test -s "$clone.made"
+	while IFS= read -r file; do
+		check "the clones' $file are the same, byte for byte" cmp "$clone/$file" "$third/$file"
+	done <"$clone.made"
+}
+check "a third clone builds" build_in "$third" qemu guest-7.2 guest-6.12 wire || diag "$(tail -n 30 build.log)"
+both_make "the bundle" bundle/make-bundle
+both_make "the image" bundle/make-image
+find_stages
+if [ "$(id -u)" != 0 ]; then
+	skip_part "only root can enter another root in here, in which packages are built"
+elif [ ! -f "$(land_root packages).mode" ]; then
+	skip_part "no root packages in the cache, in which packages are built: run \`make lands\`"
+else
+	both_make "the packages" packages/make-packages
+fi
 
 # An edit that must show: a module parameter's description, and one string of the library.
 edited=$clone/kernel/peerlane_gpu/main.c

@@ -93,7 +93,9 @@ doctor 0 --from healthy.rec --json /dev/nvme0n1 0
 json "of a block device, too" '.answer.path == "p2p"'
 doctor 0 --from healthy.rec /data/x 0
 said "^/data/x into GPU0 (0000:03:00.0): yes, straight, with NVIDIA.s cuFile (with Peerlane.s it is staged on NVIDIA GPUs; PEERLANE_NVIDIA_UVM=1 enables memory of cuMemCreate(), untested)$"
-check "README.md says the same of NVIDIA GPUs" grep -q "On NVIDIA GPUs it stages the data: .* has not been tested on a kernel with P2PDMA" "$TOP/README.md"
+for page in README.md docs/reference/limits.md; do
+	check "$page says the same of NVIDIA GPUs" grep -qE "On NVIDIA GPUs .*stages the data: .* has not been tested on a kernel with P2PDMA" "$TOP/$page"
+done
 doctor 2 --from staged.rec /data/x 0
 said '^/data/x into GPU0 (0000:03:00.0): no, it is staged'
 

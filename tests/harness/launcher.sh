@@ -114,7 +114,7 @@ vm_run warn "$PWD/one.topo" 7.2 "$PWD/case-warn" 60 2>warn.err
 check_eq "a guest whose kernel complains is 99" 99 "$?"
 check_eq "no trace is written that nobody asked for" 0 "$(wc -c <warn/trace.log)"
 check "and the line is shown" grep -q 'here.c:1' warn.err
-check_fails "an allowance without a reason is refused" "and the reason[?]" vm_allow 'here[.]c'
+check_fails "an allowance without a reason is refused" "no reason is given" vm_allow 'here[.]c'
 vm_allow 'here[.]c' 'the point of this case'
 vm_scan warn
 check_eq "one with a reason counts" 0 "$?"
@@ -126,7 +126,7 @@ sleep 100
 END
 vm_run crash "$PWD/one.topo" 7.2 "$PWD/case-crash" 60 2>crash.err
 check_eq "a guest that panics is found out by its console" 99 "$?"
-check "and its console is named, with the panic in it" sh -c 'grep -qF "the console of guest crash ($1/crash/console.log):" crash.err &&
+check "and its console is named, with the panic in it" sh -c 'grep -qF "from the console of guest crash ($1/crash/console.log):" crash.err &&
 	grep -q "Kernel panic" crash.err' sh "$OUT"
 
 case_dir case-vanish <<'END'
@@ -146,7 +146,7 @@ check_fails "a bad topology" "no topology /nonexistent.topo" vm_start bad /nonex
 echo "rp0 root-port pcie.0" >bad.topo
 check_fails "a topology with a mistake" "bad.topo:1: the first line is the machine" \
 	vm_start bad "$PWD/bad.topo" 7.2 "$PWD/case-talk"
-check_fails "a kernel that is not there" "no .*/guest/9[.]9/.* [(]run: make[)]" \
+check_fails "a kernel that is not there" "no .*/guest/9[.]9/.*: this part is not built [(]run: make[)]" \
 	vm_start bad "$PWD/one.topo" 9.9 "$PWD/case-talk"
 check_fails "a case without a program" "no program $PWD/run" \
 	vm_start bad "$PWD/one.topo" 7.2 "$PWD"

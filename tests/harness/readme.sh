@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the commands at the top of README.md work as printed in a new clone, and the report of the demo is complete
+# desc: each command of README.md works as printed in a new clone, and the report of the demo is complete
 # tags: harness build guest rdma
 # tier: nightly
-# timeout: 1500
+# timeout: 1800
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/lib/guide.sh"
 . "$TOP/tests/build/lib.sh"
@@ -27,7 +27,10 @@ int main(void)
 	return failed;
 }
 END
-guide_steps ../README.md 1
-check "the program ran in the machine" grep -q '^my program sees 1 GPU' said
+# The report is that of the first step
+guide_steps ../README.md 3
+check "the program ran in the machine" grep -q '^my program sees 1 GPU' step1.said
+check "... and on both hosts" test "$(grep -c '^[ab]: my program sees 1 GPU' step3.said)" -eq 2
+check_eq "no command is outside of these steps" "" "$(awk '/^ *```/ { code = !code } !code && /^    [^ ]/' "$TOP/README.md")"
 guide_report tree/build/report.html copy
 finish

@@ -255,6 +255,7 @@ check "a missing file is refused" refused missing.json missing.json
 jq '.links[1].below = "gpu7"' good.json > bad4.json
 "$report" bad.html bad4.json 2> err
 check_eq "a link to nowhere is refused" 64 $?
+check "… with what is wrong and what to do" grep -qxF "scenarios/report: the result of one is not whole: its link sw0.0 leads to gpu7, which is none of its devices; run the scenario again with --json" err
 check "and names the device" grep -q gpu7 err
 usage() { # WORDS ARG...: refused in one line with these words
 	words=$1
@@ -325,6 +326,21 @@ check_eq "each drawing is named by its own words" "" "$(grep -o 'aria-labelledby
 jq '.transfers[0].bytes += 1' staged.json >other.json
 check "other bytes are another transfer" "$report" other.html direct.json other.json
 check "… and stand beside nothing" hasnt other.html '<div class="beside">'
+# the same of several hosts; of a coherent window and of a kernel module, which are direct, too; each says what differs
+jq '.transfers |= (map(.host_bytes = 0 | .reason = "") | .[0].path = "coherent" | .[1].path = "kernel")' hosts.json >hosts-direct.json
+jq '.scenario = "two" | .topology = "no-window" | .kernel = "6.12" | .transfers |= map(.path = "bounce" | .host_bytes = .bytes)' hosts.json >hosts-staged.json
+check "a page of a direct and a staged run on several hosts" "$report" hosts-pair.html hosts-direct.json hosts-staged.json
+check "… is well formed" well_formed hosts-pair.html
+sed -n '/^<div class="beside">/,/class="first all"/p' hosts-pair.html | sed '$d' >hosts-beside
+check_eq "they are side by side, with each host" "Direct one a b Staged two a b" \
+	"$(grep -oE '<h3>(Direct|Staged)|#r[12]">[a-z]*|<h4>Host [a-z]' hosts-beside | sed 's/.*[ >]//' | xargs)"
+check_eq "… and a drawing of each" 4 "$(grep -c '<svg ' hosts-beside)"
+check "… the direct one" has hosts-beside '<p class="dim">Topology <code>same-switch</code>, guest kernel 7.2.</p>'
+check "… the staged one" has hosts-beside '<p class="dim">Topology <code>no-window</code>, guest kernel 6.12.</p>'
+check_eq "… no id is there twice" "" "$(grep -o ' id="[^"]*"' hosts-pair.html | sort | uniq -d)"
+jq '.transfers[1].path = "p2p"' hosts-staged.json >hosts-mixed.json
+check "what is neither direct nor staged as a whole" "$report" mixed.html hosts-direct.json hosts-mixed.json
+check "… stands beside nothing" hasnt mixed.html '<div class="beside">'
 check "the results can be saved from the page" test "$(grep -o 'data:application/json;base64,[^"]*' pair.html |
 	sed 's/.*,//' | base64 -d | jq -cS .)" = "$(jq -csS . direct.json staged.json)"
 

@@ -411,6 +411,21 @@ check_eq "--tier nightly runs all, all of them in that tier" "3 passed, 0 failed
 	"$(WANT_TIER=nightly tier --tier nightly)"
 check_false "and leaves nothing out" grep -q 'left out' ktap
 check "how to repeat a case names the tier" grep -q ' --tier nightly fix/of-all$' out2/fix/of-all/repro.sh
+# of others there is nothing in this cache
+mkdir -p others/fix
+sed 's/^# tags: .*/# tags: quick third-party/' cases/fix/good.sh >others/fix/of-others.sh
+cp cases/fix/good.sh others/fix/good.sh
+chmod +x others/fix/*.sh
+night() { PEERLANE_CACHE=$OUT/no-cache "$TOP/tests/run" --cases others --out out3 "$@"; }
+check_fails "--tier nightly does not skip what could be fetched: it says what is missing, and what to do" \
+	'the cache lacks some, so that cases would skip: .*nvidia-open .*run on the host: make third-party' night --tier nightly
+check_false "and runs nothing" test -e out3
+check "without such a case it runs" night --tier nightly -x third-party
+check "and in a tier that may skip" night --tier check
+sed -n 's/^\([^# ]*\) .*/\1/p' "$TOP/images/build/third-party.list" | while IFS= read -r name; do
+	mkdir -p "no-cache/third-party/$name"
+done
+check "and where everything is there" night --tier nightly
 check_fails "an unknown tier is an error" 'there is no tier 3' "$TOP/tests/run" --tier 3
 mkdir untiered
 for t in '# tier: 1' '' '# tier:'; do

@@ -25,6 +25,7 @@ check "make check-all runs that tier" sh -c 'echo "$1" | grep -q "tests/run --ti
 check "make check-nightly runs that tier" sh -c 'echo "$1" | grep -q "tests/run --tier nightly"' sh "$(recipe check-nightly)"
 check "the debug kernel and the QEMU with sanitizers are built for make check-all" \
 	grep -qx 'check-all: debug-kernel qemu-asan' Makefile
+check "what others wrote is fetched for make check-nightly, before anything is built" grep -q '^check-nightly: third-party ' Makefile
 check "CI runs make check-all" grep -q '^make check-all ' .ci/run
 check "and so says the README" grep -qE '`make check-all` runs the tests that CI runs' README.md
 
@@ -125,6 +126,8 @@ check_eq "each section of the scenarios' common pages is in that list" "" \
 	done | while read -r section; do
 		grep -qF "]($section)" scenarios/README.md || echo "$section"
 	done)"
+# A newcomer reads it in five minutes
+check "README.md has at most 1000 words" test "$(wc -w <README.md)" -le 1000
 # What numbers and names the README has from elsewhere
 check "README.md says how many hosts there can be" grep -q "on two to $(scenarios/try --help |
 	sed -n 's/.*--hosts N .*(2 to \([0-9]*\)).*/\1/p' | sed 's/^8$/eight/') emulated hosts" README.md

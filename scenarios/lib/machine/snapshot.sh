@@ -32,7 +32,7 @@ die() {
 	[ ! -s "$work/qemu.log" ] || sed 's/^/snapshot: QEMU: /' "$work/qemu.log" >&2
 	[ ! -s "$work/console.log" ] || {
 		tail -n 15 "$work/console.log" >&2
-		cp "$work/console.log" "${args%/*}/"
+		cp "$work/console.log" "${args%/*}/" && echo "snapshot: all of its console is in ${args%/*}/console.log" >&2
 	}
 	[ -z "$watcher" ] || kill "$watcher" 2>/dev/null
 	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null
@@ -90,16 +90,17 @@ prune() {
 	return 0
 }
 
-mkdir -p "${store%/*}" || die "cannot make ${store%/*}"
+mkdir -p "${store%/*}" || die "cannot make the folder ${store%/*}, for the reason above: set PEERLANE_CACHE to one that you can write to"
 exec 9>>"$store.lock"
-flock -w 700 9 || die "another run has made $store for 700 s"
+flock -w 700 9 || die "another run has held $store.lock for 700 s to make this snapshot: end that run, and try again"
 [ ! -d "$store" ] || exit 0
 rm -rf "$store" "$store".partial.*
-mkdir "$work" || die "cannot make $work"
+mkdir "$work" || die "cannot make the folder $work, for the reason above: set PEERLANE_CACHE to one that you can write to"
 echo "# vm: saves a snapshot of this machine, once for all its guests ..." >&2
 
-{ cat "$@" >"$work/initrd" && printf '%-511s\n' wait >"$work/case.img" && truncate -s 1G "$work/case.img"; } || die "no room in $work"
-mkfifo "$work/qmp.in" "$work/qmp.out" "$work/result.in" "$work/result.out" || exit 1
+{ cat "$@" >"$work/initrd" && printf '%-511s\n' wait >"$work/case.img" && truncate -s 1G "$work/case.img"; } || die "cannot write the initramfs and the case to $work, for the reason above: free room there, or set PEERLANE_CACHE to a folder with 2 GiB"
+mkfifo "$work/qmp.in" "$work/qmp.out" "$work/result.in" "$work/result.out" ||
+	die "cannot make pipes in $work, for the reason above: set PEERLANE_CACHE to a folder on a file system that has them"
 # Open from here on: what is written while nobody reads is lost when its writer closes
 exec 7<>"$work/result.out"
 place=$(printf '%s\n' "$work" | sed 's/[&|\\]/\\&/g')
@@ -131,38 +132,39 @@ said=$(timeout --foreground 600 sh -c '
 	done' <&7)
 case $?,$said in
 *,@ready*) ;;
-124,*) die "the machine was not ready within 600 s" ;;
+124,*) die "the machine was not ready within 600 s: it hangs (its console is below), or this computer has too much other work; mend that, or try again with fewer guests at a time" ;;
 *, | *,@ended*)
 	complaint=$(scan_console "$work/console.log" "$allow" 2>/dev/null | sed -n '1s/^[0-9]*: //p')
-	die "the machine ended before it was ready${complaint:+: $complaint}"
+	die "the machine ended before it was ready: ${complaint:-QEMU ended it}; correct the machine, QEMU's arguments ($args) or the kernel's command line"
 	;;
-*) die "the machine was not ready: $said" ;;
+*) die "the guest's init ended before it was ready: $said; correct the guest's image or the kernel's command line" ;;
 esac
+unsaved="QEMU cannot save the machine to $work/state (free room there, or boot without a snapshot)"
 qmp '{"execute":"qmp_capabilities"}' \
 	'{"execute":"migrate-set-capabilities","arguments":{"capabilities":[{"capability":"x-ignore-shared","state":true},{"capability":"mapped-ram","state":true}]}}' \
 	"$(jq -nc --arg uri "file:$work/state" '{execute: "migrate", arguments: {$uri}}')" ||
-	die "it cannot be saved: ${qmp_reply-}"
+	die "$unsaved: ${qmp_reply:-QEMU does not reply}"
 tries=0
 while :; do
-	qmp '{"execute":"query-migrate"}' || die "it cannot be saved: ${qmp_reply-}"
+	qmp '{"execute":"query-migrate"}' || die "$unsaved: ${qmp_reply:-QEMU does not reply}"
 	case $qmp_reply in
 	*'"status": "completed"'*) break ;;
-	*'"status": "failed"'*) die "it cannot be saved: $qmp_reply" ;;
+	*'"status": "failed"'*) die "$unsaved: $qmp_reply" ;;
 	esac
 	tries=$((tries + 1))
-	[ "$tries" -lt 600 ] || die "saving takes more than 60 s"
+	[ "$tries" -lt 600 ] || die "$unsaved: 60 s were not enough"
 	sleep 0.1
 done
-qmp '{"execute":"quit"}' || die "QEMU does not end"
+qmp '{"execute":"quit"}' || die "QEMU does not end when it is told to: ${qmp_reply:-it does not reply}; boot without a snapshot"
 timeout --foreground 20 tail --pid="$pid" -s 0.05 -f /dev/null || kill -KILL "$pid" 2>/dev/null
 kill "$watcher" 2>/dev/null
 scan_console "$work/console.log" "$allow" >"$work/complaints" ||
-	die "its kernel complains: $(cat "$work/complaints")"
+	die "its kernel complains while it boots, and so would each guest: $(cat "$work/complaints"); mend the cause, or allow the line (vm_allow)"
 # Pages of zeros take no room
 for file in "$work"/ram "$work"/node*-memory; do
 	[ ! -e "$file" ] || fallocate --dig-holes "$file"
 done
 rm -f "$work/initrd" "$work/case.img" "$work"/*.in "$work"/*.out "$work/qemu.rc" "$work/complaints"
-{ sync -f "$work" && mv "$work" "$store"; } || die "it cannot be kept"
+{ sync -f "$work" && mv "$work" "$store"; } || die "cannot write it out to $store, for the reason above: free room there, or set PEERLANE_CACHE to another folder"
 exec 9>&-
 prune

@@ -83,21 +83,21 @@ vm_lacks() {
 	if [ -e "$TOP/BUNDLE" ]; then
 		vm_say "the bundle has no ${1#"$TOP"/} (Contents, in its README.md); a checkout has it"
 	else
-		vm_say "no $1 (run: make)"
+		vm_say "no $1: this part is not built (run: make)"
 	fi
 }
 
 # who worked here before and was killed may have a guard that still cleans up
 [ ! -e "$OUT/.guard" ] || flock -w 30 "$OUT/.guard" true ||
-	{ vm_say "another run works in $OUT"; exit 2; }
+	{ vm_say "another run works in $OUT, and its clean-up holds $OUT/.guard for 30 s: wait for its end, or work in another folder"; exit 2; }
 
 vm_image() {
-	[ -e "$2" ] || { vm_say "no image $2"; return 2; }
+	[ -e "$2" ] || { vm_say "no image $2: the drive's file ($1) must exist before the guest starts (truncate -s 64M $2)"; return 2; }
 	vm_images="$vm_images $1=$2${3:+:blkdebug=$3}${4:+:writes=$4}"
 }
 
 vm_allow() {
-	[ -n "${2-}" ] || { vm_say "vm_allow $1: and the reason?"; return 2; }
+	[ -n "${2-}" ] || { vm_say "vm_allow $1: no reason is given, and no line is allowed without one: add it as the second argument"; return 2; }
 	printf '%s\t%s\n' "$1" "$2" >>"$OUT/console.allow"
 }
 
@@ -121,7 +121,7 @@ vm_blank() {
 		case $vm_wanted in
 		*" ${vm_each%%=*} "*) ;;
 		*)
-			vm_say "no drive of ${vm_topo##*/} takes the image ${vm_each%%=*}"
+			vm_say "no drive of ${vm_topo##*/} takes the image ${vm_each%%=*} (its drives take:${vm_wanted% }): name one of these, or give a drive of the topology image=${vm_each%%=*}"
 			return 2
 			;;
 		esac
@@ -223,17 +223,17 @@ vm_key() {
 # vm_snapshot: the machine's snapshot is in $vm_store, and what the run needs of it
 # in $vm_dir.  Until vm_start has loaded it, the lock (descriptor 6) keeps it there.
 vm_snapshot() {
-	vm_key >"$vm_dir/key" || { vm_say "no key of this machine (run: make)"; return 2; }
+	vm_key >"$vm_dir/key" || { vm_say "no snapshot of this machine can be looked for: a file of the build cannot be read (above; run: make)"; return 2; }
 	vm_store=${PEERLANE_CACHE:?}/vm/$(sha256sum <"$vm_dir/key" | cut -c 1-16)
 	mkdir -p "${vm_store%/*}" || return
 	vm_tries=0
 	while :; do
 		exec 6>>"$vm_store.lock" || return
-		flock -s -w 900 6 || { vm_say "another run has made $vm_store for 900 s"; return 2; }
+		flock -s -w 900 6 || { vm_say "the snapshot $vm_store is not there: another run has held $vm_store.lock for 900 s to make it; end that run, or boot without a snapshot: PEERLANE_SNAPSHOT=0"; return 2; }
 		[ ! -d "$vm_store" ] || break
 		exec 6>&-
 		vm_tries=$((vm_tries + 1))
-		[ "$vm_tries" -le 3 ] || { vm_say "$vm_store does not stay"; return 2; }
+		[ "$vm_tries" -le 3 ] || { vm_say "the snapshot $vm_store was made and removed again three times: others need its room; free room there, raise VM_SNAPSHOTS_MIB (${VM_SNAPSHOTS_MIB:-32768}), or boot without a snapshot: PEERLANE_SNAPSHOT=0"; return 2; }
 		vm_place >"$vm_dir/snapshot.args"
 		[ -e "$OUT/console.allow" ] || : >"$OUT/console.allow"
 		# It ends with this shell
@@ -247,7 +247,7 @@ vm_snapshot() {
 		setpriv --pdeathsig KILL sh -c '[ "$PPID" = "$0" ] && exec sh "$@"' "$vm_self" \
 			"$VM_LIB/snapshot.sh" "$vm_store" "$QEMU" "$vm_dir/snapshot.args" \
 			"$OUT/console.allow" "$@" || {
-			vm_say "no snapshot of this machine could be made; PEERLANE_SNAPSHOT=0 boots instead"
+			vm_say "no snapshot of this machine could be made, for the reason above; PEERLANE_SNAPSHOT=0 boots instead"
 			return 2
 		}
 		# which took time that the next run does not take
@@ -278,7 +278,7 @@ vm_loaded() {
 		vm_tries=$((vm_tries + 1))
 		sleep 0.05
 	done
-	echo "the snapshot $vm_store cannot be loaded: $vm_reply" >>"$vm_dir/qemu.log"
+	echo "the snapshot $vm_store cannot be loaded: $vm_reply; remove that folder, and the next run makes it anew" >>"$vm_dir/qemu.log"
 	return 1
 }
 
@@ -294,7 +294,7 @@ vm_carry() {
 	vm_size=0
 	if [ -r "$vm_guest/overlay.cpio" ]; then
 		vm_size=$(LC_ALL=C grep -obUaF 'TRAILER!!!' "$vm_guest/overlay.cpio" | tail -n 1)
-		[ -n "$vm_size" ] || { vm_say "$vm_guest/overlay.cpio is no archive (run: make)"; return 2; }
+		[ -n "$vm_size" ] || { vm_say "$vm_guest/overlay.cpio is no archive: it has no end, as if its build was interrupted (run: make)"; return 2; }
 		vm_size=$((${vm_size%%:*} - 110))
 	fi
 	vm_bytes=$((vm_size + $(wc -c <"$vm_dir/case.cpio")))
@@ -304,7 +304,7 @@ vm_carry() {
 		cat "$vm_dir/case.cpio"
 	} >"$vm_dir/case.img" || return
 	[ "$(wc -c <"$vm_dir/case.img")" -le 1073741824 ] ||
-		{ vm_say "the case takes more than 1 GiB"; return 2; }
+		{ vm_say "the case takes more than the 1 GiB of the device that brings it ($vm_case: $(du -shL "$vm_case" | cut -f 1)): put large files on a drive (vm_image)"; return 2; }
 	truncate -s 1G "$vm_dir/case.img"
 }
 
@@ -331,9 +331,9 @@ vm_start() {
 	vm_blanks=
 	vm_ram=
 
-	topology_known "$vm_topo" || { vm_say "no topology $vm_topo"; return 2; }
+	topology_known "$vm_topo" || { vm_say "no topology $vm_topo: it is neither a name nor a file; ${CALLED-scenarios/}draw -l lists the names"; return 2; }
 	[ -x "$QEMU" ] || { vm_lacks "$QEMU"; return 2; }
-	[ -x "$vm_case/run" ] || { vm_say "no program $vm_case/run"; return 2; }
+	[ -x "$vm_case/run" ] || { vm_say "no program $vm_case/run, which the guest would run: make an executable file of that name"; return 2; }
 	for vm_file in vmlinux base.cpio; do
 		[ -r "$vm_guest/$vm_file" ] && continue
 		vm_lacks "$vm_guest/$vm_file"
@@ -419,7 +419,7 @@ vm_start() {
 		"$(jq -nc --arg uri "file:$vm_store/state" '{execute: "migrate-incoming", arguments: {$uri, "exit-on-error": false}}')"
 	{ vm_reply=$(vm_qmp "$vm_name" "$@") && { [ "$vm_way" = boot ] || vm_loaded; }; } ||
 		{
-			vm_say "QEMU did not start: $vm_reply"
+			vm_say "guest $vm_name: QEMU did not start${vm_reply:+: $vm_reply}; its messages ($vm_dir/qemu.log) say which of its arguments ($vm_dir/qemu.args) or files is wrong:"
 			vm_say "$(cat "$vm_dir/qemu.log")"
 			exec 6>&-
 			vm_stop "$vm_name"
@@ -448,7 +448,7 @@ vm_qmp_file() {
 vm_qmp_call() {
 	(
 		exec 5>"$vm_qmp_dir/qmp.lock"
-		flock -w 20 5 || { echo "QMP is busy"; exit 1; }
+		flock -w 20 5 || { echo "QMP is busy: another command has waited for QEMU's reply for 20 s; look at $vm_qmp_dir/qemu.log, or try again"; exit 1; }
 		exec timeout --foreground 20 sh "$VM_LIB/qmp-call.sh" "$@"
 	)
 }
@@ -524,12 +524,12 @@ vm_host_command() { # NAME LINE
 	esac
 	case $vm_word in
 	qmp)
-		vm_qmp "$vm_host" "$vm_rest" || echo "error no reply"
+		vm_qmp "$vm_host" "$vm_rest" || echo "error: QEMU refused the command or did not reply within 20 s; look at qemu.log"
 		;;
 	set)
 		# shellcheck disable=SC2086 # three words
 		set -- $vm_rest
-		[ $# -eq 3 ] || { echo "error: set DEV PROPERTY VALUE"; return; }
+		[ $# -eq 3 ] || { echo "error: set needs three words, and got $#: set DEV PROPERTY VALUE"; return; }
 		if vm_out=$(vm_qom_set "$vm_host" "/machine/peripheral/$1" "$2" "$3")
 		then
 			echo ok
@@ -552,12 +552,12 @@ vm_host_command() { # NAME LINE
 	*)
 		vm_fn=host_$(printf '%s' "$vm_word" | tr '-' '_')
 		case $vm_fn in
-		*[!a-z0-9_]*) echo "error: no command $vm_word"; return ;;
+		*[!a-z0-9_]*) vm_fn= ;;
 		esac
-		if command -v "$vm_fn" >/dev/null; then
+		if [ -n "$vm_fn" ] && command -v "$vm_fn" >/dev/null; then
 			"$vm_fn" "$vm_host" "$vm_rest"
 		else
-			echo "error: no command $vm_word"
+			echo "error: no command $vm_word: it is neither qmp, set, counters, initiators, state, trace-mark or ping, nor a function ${vm_fn:-host_NAME} of the scenario"
 		fi
 		;;
 	esac
@@ -617,11 +617,11 @@ nvme_route_bytes() {
 # vm_wait NAME SECONDS: its status; sets vm_late when the time was over
 vm_wait() {
 	vm_dir=$OUT/$1
-	[ -p "$vm_dir/exit" ] || { vm_say "no guest $1 was started"; return 125; }
+	[ -p "$vm_dir/exit" ] || { vm_say "no guest $1 runs: vm_start did not start it, or its end was waited for before; call vm_start first"; return 125; }
 	vm_rc=$(timeout --foreground "$2" cat "$vm_dir/exit") || {
 		# shellcheck disable=SC2034 # for who shows it
 		vm_late=1
-		vm_say "guest $1: no end within $2 seconds; its console ($vm_dir/console.log) ends:"
+		vm_say "guest $1: no end within $2 seconds; its console ($vm_dir/console.log) shows whether it hangs or needs more time, and ends:"
 		vm_say "$(tail -n 15 "$vm_dir/console.log" 2>/dev/null)"
 		vm_stop "$1"
 		vm_scan "$1"
@@ -638,7 +638,7 @@ vm_wait() {
 	if [ -n "$vm_status" ] && [ "$(((vm_status * 2 + 1) % 256))" -eq "$vm_rc" ]; then
 		return "$vm_status"
 	fi
-	vm_say "guest $1 ended without a status (QEMU: $vm_rc); its console is $vm_dir/console.log"
+	vm_say "guest $1 ended without a status: it powered off or panicked, or QEMU failed (its status: $vm_rc); see QEMU's messages and the end of the console ($vm_dir/console.log):"
 	vm_say "$(cat "$vm_dir/qemu.log")"
 	vm_say "$(tail -n 15 "$vm_dir/console.log" 2>/dev/null)"
 	return 125
@@ -661,7 +661,7 @@ vm_scan() {
 	[ -e "$OUT/console.allow" ] && vm_allowed=$OUT/console.allow
 	[ -e "$OUT/$1/console.log" ] || return 0
 	vm_found=$(scan_console "$OUT/$1/console.log" "$vm_allowed") && return 0
-	vm_say "the console of guest $1 ($OUT/$1/console.log):"
+	vm_say "the kernel of guest $1 complains, which fails every run; mend the cause, or allow a line that the case provokes (vm_allow); from the console of guest $1 ($OUT/$1/console.log):"
 	vm_say "$vm_found"
 	return 1
 }

@@ -35,7 +35,7 @@ function table_of(class, caption, names, rows,    text) {
 }
 
 function reset() {
-	transfers = routes = hosts = wires = host = plot = same_as = ""
+	transfers = routes = hosts = hosts_drawn = wires = host = plot = same_as = ""
 	nstaged = ndirect = moved = through = 0
 	rows = nhosts = 0
 	reset_machine()
@@ -182,6 +182,7 @@ $1 == "run" {
 	nroutes = 0
 	nruns++
 	topology = $4
+	kernel = $5
 	head = sprintf("<section id=\"r%d\">\n<h2>%s <span class=\"%s\">%s</span></h2>\n", \
 	    nruns, tree_esc($2), tree_esc($7), tree_esc($7))
 	if ($3 != "")
@@ -203,7 +204,7 @@ $1 == "transfer" {
 	through += $5
 	if ($3 == "bounce")
 		nstaged++
-	else if ($3 == "p2p")
+	else if ($3 ~ /^(p2p|kernel|coherent)$/)
 		ndirect++
 	if ($7 != "")
 		staged($2, $3, $7, $8, $5)
@@ -229,7 +230,7 @@ $1 == "device" { tree_device($2) }
 $1 == "link" {
 	node = $3
 	if (!(node in tree_kind)) {
-		print "report.awk: " scenario ": the link " $2 " leads to no device of the machine: " node > "/dev/stderr"
+		print program ": the result of " scenario " is not whole: its link " $2 " leads to " node ", which is none of its devices; run the scenario again with --json" > "/dev/stderr"
 		failed = 1
 		exit 1
 	}
@@ -290,8 +291,10 @@ $1 == "host" {
 }
 
 $1 == "hosted" {
+	drawing = draw()
+	hosts_drawn = hosts_drawn "<h4>Host " tree_esc(host) "</h4>\n" drawing
 	hosts = hosts "<h3>Host " tree_esc(host) "</h3>\n<p class=\"dim\">Topology <code>" \
-	    tree_esc(topology_of) "</code>.</p>\n" draw() link_tables()
+	    tree_esc(topology_of) "</code>.</p>\n" drawing link_tables()
 }
 
 # label, host; sent: frames, RoCE payload, of it for the first time, frames again,
@@ -346,19 +349,19 @@ function reasons(    i, key, part, text) {
 	return text == "" ? "" : "<h2>Not direct, and why</h2>\n<ul>\n" text "</ul>\n"
 }
 
-# The drawing of this run beside that of the first run with the same transfers that went the other way
-function beside(drawing,    way, other) {
-	way = nstaged ? (ndirect ? "" : "bounce") : (ndirect ? "p2p" : "")
-	if (way == "" || host != "" || (same_as, way) in half)
+# The drawing of this run, or those of its hosts, beside that of the first run with the same transfers that went the other way
+function beside(drawing,    way) {
+	way = nstaged ? (ndirect ? "" : "Staged") : (ndirect ? "Direct" : "")
+	if (way == "" || (same_as, way) in half)
 		return
 	gsub("\"d" nruns "h", "\"b" nruns "h", drawing)
 	gsub("#d" nruns "h", "#b" nruns "h", drawing)
 	gsub(" d" nruns "h", " b" nruns "h", drawing)
-	half[same_as, way] = "<div><h3>" (way == "p2p" ? "Direct: " : "Staged: ") "<a href=\"#r" nruns "\">" tree_esc(scenario) \
-	    "</a></h3>\n<p>" tree_human(moved) ", of them <b>" tree_human(through) "</b> through host memory.</p>\n" drawing "</div>\n"
-	other = way == "p2p" ? "bounce" : "p2p"
-	if ((same_as, other) in half)
-		pairs = pairs "<div class=\"beside\">\n" half[same_as, "p2p"] half[same_as, "bounce"] "</div>\n"
+	half[same_as, way] = "<div><h3>" way ": <a href=\"#r" nruns "\">" tree_esc(scenario) \
+	    "</a></h3>\n<p>" tree_human(moved) ", of them <b>" tree_human(through) "</b> through host memory.</p>\n<p class=\"dim\">Topology <code>" \
+	    tree_esc(topology) "</code>, guest kernel " tree_esc(kernel) ".</p>\n" drawing "</div>\n"
+	if ((same_as, "Direct") in half && (same_as, "Staged") in half)
+		pairs = pairs "<div class=\"beside\">\n" half[same_as, "Direct"] half[same_as, "Staged"] "</div>\n"
 }
 
 $1 == "results" { saved = $2 }
@@ -369,7 +372,7 @@ $1 == "draw" {
 		    cell("") cell("") cell("") \
 		    cell(tree_esc(verdict), tree_esc(verdict)) cell("") cell("") cell(tree_esc(topology)) "</tr>\n"
 	drawing = host == "" ? draw() : wire_drawing() wire_table()
-	beside(drawing)
+	beside(host == "" ? drawing : hosts_drawn)
 	sections = sections head drawing
 	if (transfers != "")
 		sections = sections table_of("first", "Transfers of " scenario, \

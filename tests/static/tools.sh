@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: what scripts call outside of the build root is in a list: of the user's machine in host-tools.list, in a bundle in tools.list
+# tier: check
+# tags: quick static
+# timeout: 60
+
+. "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/lib/tree.sh"
+cd "$TOP" || exit 1
+tree_files >"$OUT/files"
+builtins='. : [ alias bg break cd command continue echo eval exec exit export false fg getopts hash jobs kill printf pwd read
+readonly return set shift test times trap true type ulimit umask unalias unset wait'
+
+# scripts <FILES: those that sh reads
+scripts() {
+	while IFS= read -r file; do
+		case $(head -n 1 "$file" | tr -d '\0'),$file in
+		'#!/bin/sh'* | '#!/bin/bash'* | *.sh | *.scn) echo "$file" ;;
+		esac
+	done
+}
+# called LIBRARIES FILE...: programs that they call, which are neither a function there or in LIBRARIES, nor the shell's own
+called() {
+	# shellcheck disable=SC2086 # a list
+	awk -f tests/static/commands.awk $1 | awk -F '\t' '$3 != "" { print $2 }' >"$OUT/own"
+	shift
+	awk -f tests/static/commands.awk "$@" >"$OUT/commands"
+	awk -F '\t' '$3 != "" { print $2 }' "$OUT/commands" >>"$OUT/own"
+	# shellcheck disable=SC2086
+	printf '%s\n' $builtins >>"$OUT/own"
+	cut -f 2 "$OUT/commands" | sort -u | grep -vxF -f "$OUT/own"
+}
+# head_of FILE: the lines before it enters the root
+head_of() {
+	awk '/exec .*in-root|^inside / { exit } { print }' "$1"
+}
+
+# ---- a bundle: scripts of scenarios/ on the host's side ----
+sed -n 's,^scenarios/.*,^&\\(/\\|$\\),p' images/bundle/left-out.list >"$OUT/left-out"
+grep '^scenarios/' "$OUT/files" | grep -vE '^scenarios/lib/guest/|/guest$' | grep -v -f "$OUT/left-out" | scripts >"$OUT/scenarios"
+sed 's/#.*//' images/bundle/tools.list | awk 'NF { sub(/.*\//, "", $1); print (NF > 1 ? $2 : $1) }' >"$OUT/bundled"
+# Of a program that is added, the bundle asks its own loader for the libraries
+echo ldd >>"$OUT/bundled"
+check "there are scripts to look at" test "$(wc -l <"$OUT/scenarios")" -ge 60
+# shellcheck disable=SC2046 # no name in the tree has a blank
+check_eq "a bundle has what scripts of scenarios/ call" "" "$(called "" $(cat "$OUT/scenarios") | grep -vxF -f "$OUT/bundled")"
+
+# ---- the user's machine ----
+outside='images/build/in-root images/build/build-root images/build/fetch images/build/mode images/build/lib.sh images/build/lands
+	images/build/debian-root.sh images/build/apt.sh images/build/third-party images/build/fetch-arm64 images/build/fetch-docs
+	images/build/fetch-kernel-source images/build/fetch-oldest-kernel images/build/dist images/build/clean-cache images/build/version
+	images/build/install scenarios/lib/where.sh scenarios/lib/options.sh .ci/run'
+mkdir -p "$OUT/heads"
+# shellcheck disable=SC2086
+grep -E '^(images|scenarios|tests)/' "$OUT/files" | grep -v /guest/ | scripts | xargs grep -lE '^[^#]*exec .*in-root|^inside ' |
+	grep -vxF -e tests/static/tools.sh | grep -vxF "$(printf '%s\n' $outside)" >"$OUT/entering"
+while IFS= read -r file; do
+	head_of "$file" >"$OUT/heads/$(echo "$file" | tr / .)"
+done <"$OUT/entering"
+check "there are scripts that enter the root" test "$(wc -l <"$OUT/entering")" -ge 10
+# The recipes of HOST_GOALS are lines of sh, too
+awk '/^\t/ { sub(/^\t[+@-]*/, ""); gsub(/\$\$/, "$"); gsub(/\$\([^()]*(\([^()]*\)[^()]*)*\)/, "$make"); print }' Makefile >"$OUT/heads/Makefile"
+awk '!/^#/ && NF { print $1 }' images/build/host-tools.list >"$OUT/listed"
+# What stands where no command stands: apt-get behind a function, xz in an option of tar; and busybox is the root's own
+{
+	# shellcheck disable=SC2086
+	called "scenarios/lib/machine/topology.sh scenarios/lib/machine/watch.sh" $outside "$OUT"/heads/* | grep -vx /bin/busybox
+	# shellcheck disable=SC2086
+	grep -ohE '_apt ("[^"]*" )?apt-get |tar -xJ' $outside | sed 's/.*apt-get .*/apt-get/; s/.*-xJ/xz/' | sort -u
+} >"$OUT/host"
+check_eq "host-tools.list has what they call" "" "$(grep -vxF -f "$OUT/listed" "$OUT/host")"
+check_eq "and nothing else" "" "$(grep -vxF -f "$OUT/host" "$OUT/listed")"
+
+# these can fail
+cat >"$OUT/bad.sh" <<'END'
+# rm is a comment, and awk's program none
+own() { case $1 in a | b) first "$(second 'third' | xargs -r fourth)" ;; *) x=$(($(fifth) + 1)) sixth ;; esac; }
+own "seventh $(eighth) `ninth`" <<-EOF | tenth
+	nothing | here
+	EOF
+check "none" thirteenth; command -v none || exec timeout 5 sh -c 'eleventh; awk "{ print twelfth }"'
+END
+check_eq "programs are found where they stand" "awk eighth eleventh fifth first fourth ninth second sh sixth tenth thirteenth timeout xargs" \
+	"$(called scenarios/lib/case.sh "$OUT/bad.sh" | xargs)"
+finish
