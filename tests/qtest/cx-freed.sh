@@ -38,20 +38,20 @@ QPS=16
 KEYS=64
 # round: objects of each kind, which depend on one another, and all of them away again
 round() {
-    short 0800; make $r; PD=$r
-    eq_new; make $r; EQ=$r
-    cq_new; make $r; CQ=$r
-    rmp_new; make $r; RMP=$r
+    short 0800; create $r; PD=$r
+    eq_new; create $r; EQ=$r
+    cq_new; create $r; CQ=$r
+    rmp_new; create $r; RMP=$r
     qp_new
     QP_IN=$r qps='' keys=''
     while [ ${#qps} -lt $((7 * QPS)) ]; do
-        make $QP_IN; qps="$qps $r"
+        create $QP_IN; qps="$qps $r"
         to_itself $r
     done
     key_new
     KEY_IN=$r
     while [ ${#keys} -lt $((7 * KEYS)) ]; do
-        make $KEY_IN; keys="$keys $r"
+        create $KEY_IN; keys="$keys $r"
     done
     heap; most=$r
     gone 0501 $qps; gone 0202 $keys; gone 090e $RMP; gone 0401 $CQ; gone 0302 $EQ; gone 0801 $PD

@@ -172,8 +172,8 @@ key_new() {
     zeros 304; at "$r" 0 0200 16 00003d00 20 ffffff00 28 00$PD 32 0000000000001800 40 0000000000002000 72 0000000c 96 00000002 \
         272 000000000007000000000000000710000000000000072000
 }
-# make HEX: a command that makes an object; its id in $r
-make() { cmd "$1" 16; [ "$r" = 0 ] || fail "an object is made" "$r"; id; }
+# create HEX: a command that makes an object; its id in $r
+create() { cmd "$1" 16; [ "$r" = 0 ] || fail "an object is made" "$r"; id; }
 # to_itself QP: it is connected to itself
 to_itself() {
     fixed 0502 00$1 00000000 256; at "$r" 170 e0; cmd $r 8
@@ -185,13 +185,13 @@ to_itself() {
 self_pair() {
     short 0104; cmd $r 12
     short 0102; cmd $r 8
-    short 0802; make $r; UAR=$r
-    short 0800; make $r; PD=$r
-    eq_new; make $r; EQ=$r
-    cq_new; make $r; CQ=$r
+    short 0802; create $r; UAR=$r
+    short 0800; create $r; PD=$r
+    eq_new; create $r; EQ=$r
+    cq_new; create $r; CQ=$r
     zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
-    make $r; PA_KEY=$r
-    qp_new; make $r; QP=$r
+    create $r; PA_KEY=$r
+    qp_new; create $r; QP=$r
     to_itself $QP
     memset 0x51000 256 0x77
 }
