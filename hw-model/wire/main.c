@@ -146,7 +146,7 @@ static int loop(struct wire *wire, const sigset_t *unblocked)
 
 			fds[i].events = (port_reads(wire, port, now, &next) ? POLLIN : 0) |
 				(port->blocked_since ? POLLOUT : 0);
-			/* of one that is not asked for anything errors would come at once, again and again */
+			/* errors of one that is asked for nothing would come again and again */
 			fds[i].fd = fds[i].events ? port->fd : -1;
 		}
 		n = control_poll(wire, fds + wire->ports);

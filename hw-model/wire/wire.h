@@ -32,7 +32,7 @@
 #define WIRE_FRAME_MAX	9018		/* MTU 9000, header, VLAN tag */
 #define WIRE_TRAIN_MAX	69632		/* several frames in one datagram, as QEMU takes it */
 #define WIRE_QUEUE_MAX	4096		/* frames that wait for one host */
-#define WIRE_DEAF_NS	2000000000ull	/* a host that has taken nothing for so long holds nobody up */
+#define WIRE_DEAF_NS	2000000000ull	/* who has taken nothing for so long holds nobody up */
 #define WIRE_RULES_MAX	64		/* for each way of a port */
 #define WIRE_HOLD_NS	10000000ull	/* a frame to be overtaken waits so long */
 #define WIRE_DELAY_MAX	10000000000ull
