@@ -106,6 +106,7 @@ static struct json_object *counters(struct wire *wire)
 				       json_object_new_string(port->up ? "up" : "down"));
 		add(one, "queued", port->queued);
 		add(one, "queued_most", port->queued_most);
+		add(one, "pauses", port->pauses);
 		json_object_object_add(one, "out", counters_of(&port->path[WAY_OUT], true));
 		json_object_object_add(one, "in", counters_of(&port->path[WAY_IN], false));
 		json_object_object_add(ports, port->name, one);

@@ -142,8 +142,12 @@ static int loop(struct wire *wire, const sigset_t *unblocked)
 				next = due;
 		}
 		for (unsigned int i = 0; i < wire->ports; i++) {
-			fds[i].fd = wire->port[i].fd;
-			fds[i].events = POLLIN | (wire->port[i].blocked ? POLLOUT : 0);
+			struct wire_port *port = &wire->port[i];
+
+			fds[i].events = (port_reads(wire, port, now, &next) ? POLLIN : 0) |
+				(port->blocked_since ? POLLOUT : 0);
+			/* errors of one that is asked for nothing would come again and again */
+			fds[i].fd = fds[i].events ? port->fd : -1;
 		}
 		n = control_poll(wire, fds + wire->ports);
 		now = wire_now();
@@ -157,7 +161,7 @@ static int loop(struct wire *wire, const sigset_t *unblocked)
 		}
 		for (unsigned int i = 0; i < wire->ports; i++) {
 			if (fds[i].revents & (POLLOUT | POLLERR | POLLHUP))
-				wire->port[i].blocked = false;
+				wire->port[i].blocked_since = 0;
 			if (fds[i].revents)
 				port_receive(wire, &wire->port[i]);
 		}

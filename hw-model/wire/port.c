@@ -335,22 +335,51 @@ static struct wire_frame *frame_new(const uint8_t *data, size_t len)
 	return frame;
 }
 
-/* Takes FIRST */
-static void enqueue(struct wire_port *to, unsigned int from, struct wire_frame *first,
-		    const struct verdict *verdict, uint64_t now)
+/* It is the host that its queue waits for, and it still takes something now and then */
+static bool is_slow(const struct wire_port *port, uint64_t now)
 {
+	return port->queue && port->queue->due <= now &&
+		(!port->blocked_since || now - port->blocked_since < WIRE_DEAF_NS);
+}
+
+static bool has_room(const struct wire_port *port, uint64_t now)
+{
+	return port->queued < WIRE_QUEUE_MAX || is_slow(port, now);
+}
+
+bool port_reads(struct wire *wire, struct wire_port *port, uint64_t now, uint64_t *next)
+{
+	for (unsigned int i = 0; i < wire->ports; i++) {
+		const struct wire_port *to = &wire->port[i];
+
+		if (!(port->waits & 1u << i))
+			continue;
+		if (!to->blocked_since || to->queued <= WIRE_QUEUE_MAX / 2 || !is_slow(to, now))
+			port->waits &= ~(1u << i);
+		else if (to->blocked_since + WIRE_DEAF_NS < *next)
+			*next = to->blocked_since + WIRE_DEAF_NS;
+	}
+	return !port->waits;
+}
+
+/* Takes FIRST */
+static void enqueue(struct wire *wire, struct wire_port *to, struct wire_port *from,
+		    struct wire_frame *first, const struct verdict *verdict, uint64_t now)
+{
+	uint64_t *last_due = &to->last_due[from - wire->port];
+
 	for (unsigned int copies = verdict->copies; copies; copies--) {
 		struct wire_frame *frame = copies > 1 ? frame_new(first->data, first->len) : first;
 
-		if (to->queued == WIRE_QUEUE_MAX || !frame) {
+		if (!frame || !has_room(to, now)) {
 			dropped(&to->path[WAY_IN], &first->info, DROP_QUEUE);
 			free(frame);
 			continue;
 		}
 		frame->due = now + verdict->delay;
-		if (frame->due < to->last_due[from])
-			frame->due = to->last_due[from];
-		to->last_due[from] = frame->due;
+		if (frame->due < *last_due)
+			frame->due = *last_due;
+		*last_due = frame->due;
 		frame->held = verdict->held;
 		to->held += frame->held;
 		if (frame->held)
@@ -360,6 +389,10 @@ static void enqueue(struct wire_port *to, unsigned int from, struct wire_frame *
 			release_held(to, frame->due);
 		if (++to->queued > to->queued_most)
 			to->queued_most = to->queued;
+	}
+	if (to->queued >= WIRE_QUEUE_MAX && is_slow(to, now)) {
+		from->pauses += !from->waits;
+		from->waits |= 1u << (to - wire->port);
 	}
 }
 
@@ -408,14 +441,14 @@ static void forward(struct wire *wire, struct wire_port *from, const uint8_t *da
 			continue;
 		}
 		/* each receiver has faults of its own */
-		frame = to->queued < WIRE_QUEUE_MAX ? frame_new(data, len) : NULL;
+		frame = has_room(to, now) ? frame_new(data, len) : NULL;
 		if (!frame) {
 			dropped(&to->path[WAY_IN], info, DROP_QUEUE);
 			continue;
 		}
 		apply(to, WAY_IN, &frame->info, frame->data, len, now, &mine);
 		if (mine.drop == DROPS) {
-			enqueue(to, from - wire->port, frame, &mine, now);
+			enqueue(wire, to, from, frame, &mine, now);
 		} else {
 			dropped(&to->path[WAY_IN], &frame->info, mine.drop);
 			free(frame);
@@ -534,7 +567,7 @@ void port_receive(struct wire *wire, struct wire_port *port)
 {
 	static uint8_t data[WIRE_TRAIN_MAX];
 
-	for (unsigned int frames = 0; frames < FAIR; frames++) {
+	for (unsigned int frames = 0; frames < FAIR && !port->waits; frames++) {
 		struct sockaddr_un from = { 0 };
 		socklen_t size = sizeof(from);
 		struct wire_info nothing = { 0 };
@@ -591,7 +624,7 @@ uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now)
 {
 	struct wire_path *path = &port->path[WAY_IN];
 
-	while (port->queue && !port->blocked) {
+	while (port->queue && !port->blocked_since) {
 		unsigned int frames = 0, left;
 
 		if (port->queue->due > now)
@@ -604,7 +637,7 @@ uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now)
 			if (frames)
 				break;
 			if (errno == EAGAIN) {
-				port->blocked = true;
+				port->blocked_since = now;
 				return UINT64_MAX;
 			}
 			port->connected = false;

@@ -10,6 +10,12 @@
  * Nothing gets lost uncounted.  What a host has sent is its "out" frames and
  * drops; what was meant for a host, with the copies that its "in" made, is its
  * "in" frames and drops, and what is queued.
+ *
+ * For a host that is slow nothing gets lost: whoever has filled its queue is not
+ * read until half of it is gone.  The queue then has one datagram of each sender
+ * more than its limit at most.  Hosts that wait for each other go on as long as
+ * each receives while it cannot send.  A host that takes nothing for WIRE_DEAF_NS
+ * is waited for no more, and what does not fit into its queue is dropped.
  */
 #ifndef PEERLANE_WIRE_H
 #define PEERLANE_WIRE_H
@@ -26,6 +32,7 @@
 #define WIRE_FRAME_MAX	9018		/* MTU 9000, header, VLAN tag */
 #define WIRE_TRAIN_MAX	69632		/* several frames in one datagram, as QEMU takes it */
 #define WIRE_QUEUE_MAX	4096		/* frames that wait for one host */
+#define WIRE_DEAF_NS	2000000000ull	/* who has taken nothing for so long holds nobody up */
 #define WIRE_RULES_MAX	64		/* for each way of a port */
 #define WIRE_HOLD_NS	10000000ull	/* a frame to be overtaken waits so long */
 #define WIRE_DELAY_MAX	10000000000ull
@@ -118,7 +125,9 @@ struct wire_port {
 	uint8_t mac[6];
 	int fd;				/* our end; connected to the host's when that is there */
 	bool connected;
-	bool blocked;			/* the host's socket is full */
+	uint64_t blocked_since;		/* the host's socket is full; 0: it is not */
+	uint32_t waits;			/* for these ports, a bit for each: it is not read */
+	uint64_t pauses;		/* how often it began to */
 	bool trains;			/* the host takes several frames in one datagram */
 	bool up;
 	struct sockaddr_un peer;
@@ -170,6 +179,8 @@ int port_open(struct wire *wire, struct wire_port *port);
 void port_close(struct wire *wire, struct wire_port *port);
 void port_seed(struct wire *wire);
 void port_link(struct wire_port *port, bool up);
+/* Is the port to be read?  If not, *NEXT is not later than when to ask again */
+bool port_reads(struct wire *wire, struct wire_port *port, uint64_t now, uint64_t *next);
 /* Takes what the host has sent, no more than is fair to the others */
 void port_receive(struct wire *wire, struct wire_port *port);
 /* Gives the host what is due; returns when the next is, or UINT64_MAX */

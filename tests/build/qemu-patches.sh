@@ -24,8 +24,10 @@ git init -q .
 git add -A
 as_us commit -q -m "the pinned source"
 check "git am takes all of them" as_us am -q "$patches"/*.patch
-check_eq "each is a commit" "$(find "$patches" -name '*.patch' | wc -l)" "$(($(git rev-list --count HEAD) - 1))"
-check_eq "each author has signed off" "" "$(git log --format='%an <%ae>%n%(trailers:key=Signed-off-by,valueonly,separator=%x2c)' HEAD~"$(find "$patches" -name '*.patch' | wc -l)".. |
+count=$(find "$patches" -name '*.patch' | wc -l)
+check_eq "each is a commit" "$count" "$(($(git rev-list --count HEAD) - 1))"
+check "images/README.md says how many" grep -q "with the $count patches of" "$TOP/images/README.md"
+check_eq "each author has signed off" "" "$(git log --format='%an <%ae>%n%(trailers:key=Signed-off-by,valueonly,separator=%x2c)' HEAD~"$count".. |
 	while read -r author && read -r signed; do [ "$author" = "$signed" ] || echo "$author: $signed"; done)"
 cd .. || exit 1
 for patch in "$patches"/*.patch; do

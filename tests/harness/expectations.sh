@@ -33,9 +33,37 @@ for name in $(scenario_names); do
 		[[$asked | split("\n")[:-1][]]] + . | transpose[] | . as [$line, $nothing, $null, $result]
 		| if all($nothing, $null; startswith("result:")) | not then "\($line): it holds with nothing measured" else empty end,
 			if $result != "" then "\($line): \($result)" else empty end' judged 2>&1)"
+	# nor with a wrong value
+	judge_by indifferent asked result >judged
+	jq -r --arg name "$name" '.[] | split("\n")[] | "\($name) \(.)"' judged >>any-value
 done
 check_eq "and there are no other results" "$(scenario_names | LC_ALL=C sort)" \
 	"$(jq -r '.scenario // empty' "$results" | LC_ALL=C sort)"
+
+# Each needs a control or an amount of work, which only widens its limit
+check_eq "a wrong value makes a condition fail, of each key that it needs" "$(LC_ALL=C sort <<'END'
+cx-allreduce messages
+page-cache control_held_ms
+page-cache control_ms
+rdma-perf descriptors
+rdma-staged bytes
+END
+)" "$(LC_ALL=C sort any-value)"
+
+# What has gone wrong once, or could in a way that a limit may not see
+grep -v '^#' "$TOP/tests/harness/wrong-results.list" | grep . >wrong
+while IFS= read -r line; do
+	name=${line%% | *}
+	condition=${line##* | }
+	change=${line#"$name | "}
+	change=${change% | "$condition"}
+	conditions "$name" | sed 's/^[^|]* | /always | /' | awk -v begins="always | $condition" 'index($0, begins) == 1' >asked
+	check_eq "$name has one condition \"$condition\"" 1 "$(wc -l <asked)"
+	jq -c --arg name "$name" 'select(.scenario == $name).result' "$results" >result
+	jq -c "$(echo "$change" | sed 's/\\|/|/g')" result >wrong-result
+	check_eq "$name: it holds, and not with $change" "true true" \
+		"$(judge asked result wrong-result | jq -rs '"\(.[0][0] == "") \(.[1][0] | startswith("result: "))"')"
+done <wrong
 
 # --- how conditions are judged ----------------------------------------------------
 
@@ -82,4 +110,16 @@ says 'all(.list[]; .ok != false)' 'it holds without any "ok", too'
 says '.counted.gpu0 | .["host-write"] + .out == 0' 'the result has no "host-write", and it holds all the same'
 says '.counted.gpu0.wrong == null' 'it holds without any "counted", too'
 says 'true' 'it names no key of the result'
+# any CONDITION KEYS: those whose values do not matter
+any() {
+	echo "always | it holds | $1" >asked
+	check_eq "any value of ${2:-no key}: $1" "$2" "$(judge_by indifferent asked result | jq -r '.[0] | split("\n") | join(" ")')"
+}
+any '.counted.gpu0.in == 5' ''
+any '.counted.gpu0 | at_least(.in, .out; 0)' 'in out'
+any '.counted.gpu0 | below(.in; (.out | n) + 100)' 'out'
+any '.counted.gpu0 | below(.in; 100 + 100 * ((.["host-read"] | n) + 1))' 'host-read'
+any '.transfers[0].crc as $got | ($got | type) == "string" and $got != "y"' ''
+any '.list[0] | (.ok | type) == "boolean" and at_least(.n; 3)' 'ok'
+any '[.list[].n] | max >= 4' ''
 finish

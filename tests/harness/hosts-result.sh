@@ -16,8 +16,8 @@ look() {
 	def way($frames): {frames: $frames, drops: {loss: ($frames / 10 | floor)}, rules_left: 3,
 		roce: {opcodes: (if $n < 3 then {} else {"rc-send-only": {frames: $frames}} end)}};
 	{look: $n, seed: 1, ports: {
-		a: {link: "up", queued: 5, queued_most: $n, out: way($f), in: way(0)},
-		b: {link: "down", queued: 0, queued_most: 0, out: way(0), in: way($f)}}}'
+		a: {link: "up", queued: 5, queued_most: $n, pauses: ($n * $n), out: way($f), in: way(0)},
+		b: {link: "down", queued: 0, queued_most: 0, pauses: 0, out: way(0), in: way($f)}}}'
 }
 # a begins first, b ends last
 for i in 1 2 3 4; do
@@ -49,6 +49,7 @@ is "drops are differences" 15 .wire.put.a.out.drops.loss
 is "what was not counted at the beginning was nothing" 160 '.wire.put.a.out.roce.opcodes["rc-send-only"].frames'
 is "a link is as it was at the end" '["up","down"]' '[.wire.put[].link]'
 is "the most that waited is no difference" 4 .wire.put.a.queued_most
+is "how often it waited is one" 15 .wire.put.a.pauses
 is "rules that wait are no result" false '.wire.put.a.out | has("rules_left")'
 is "two looks at the same are nothing" 0 .wire.alone.a.out.frames
 is "the whole run is all that was counted" 1000 .wire.total.b.in.frames

@@ -80,7 +80,7 @@ jq '. as $one | def way: {datagrams: 1, frames: 1, bytes: 60, corrupted: 0, dupl
 	.devices = [] | .links = [] | del(.counted) | .transfers[].host = "a"
 	| .search = {a: {put: {seed: 1, bytes: 16, found: 0, longest_run: 0}}}
 	| .hosts = {a: ($one | {topology, devices, links, transfers, routes, counted})}
-	| .wire = {put: {a: {link: "up", queued_most: 1, in: way,
+	| .wire = {put: {a: {link: "up", queued_most: 1, pauses: 0, in: way,
 		out: (way | .roce += {unique_payload_bytes: 4, repeated: 0})}}}' one >two
 
 unfit() { # FILE JQ: what is wrong with it then

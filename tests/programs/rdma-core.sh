@@ -70,7 +70,9 @@ said=$(sed -n 's/^\(OK\|FAILED\) *\((.*)\)\{0,1\}$/ \2/p' suite | tail -n 1 | tr
 of() { printf '%s\n' "$said" | sed -n "s/.* $1=\\([0-9]*\\) .*/\\1/p" | grep . || echo 0; }
 check_eq "the suite and its report agree: tests, skipped, failed" \
 	"${ran:-none} $(of skipped) $(($(of failures) + $(of errors)))" "$(wc -l <became) $(count skip) $(count fail)"
-echo "# $(count ok) of ${ran:-0} tests pass, $(count skip) are skipped, $(count fail) fail"
+summary="$(count ok) of ${ran:-0} tests pass"
+check "docs/reference/programs.md says of it: $summary" grep -q "^| rdma-core's test suite .*: $summary;" "$TOP/docs/reference/programs.md"
+echo "# $(count skip) are skipped, $(count fail) fail"
 
 # Of each line of rdma-core.expect: which tests are to be skipped or to fail; all others are to pass
 awk -F'\t' '

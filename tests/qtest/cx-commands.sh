@@ -151,19 +151,14 @@ pass "what does not exist is not destroyed, asked for or changed"
 # Things that depend on others
 short 0802; cmd $r 16; id; UAR=$r
 short 0800; cmd $r 16; id; PD=$r
-# An event queue of 2 entries at 0x50000
-zeros 280; at "$r" 0 0301 28 01$UAR 272 0000000000050000
-EQ_IN=$r
+eq_new; EQ_IN=$r
 says_at "event queue: page of doorbells that nobody has" 5 $EQ_IN 28 01001fff
 says_at "event queue: too large" 8 $EQ_IN 28 0f$UAR
 says_at "event queue: vector that is none" 3 $EQ_IN 38 0008
 says_at "event queue: pages missing" 80 $EQ_IN 28 07$UAR
 says_at "event queue" 0 $EQ_IN
 id; EQ=$r
-# A completion queue of 4 entries at 0x51000, its record at 0x60000
-zeros 280; at "$r" 0 0400 28 02$UAR 36 00$EQ 72 0000000000060000
-at "$r" 272 0000000000051000
-CQ_IN=$r
+cq_new; CQ_IN=$r
 says_at "completion queue: event queue that is none" 5 $CQ_IN 36 00ffffff
 says_at "completion queue: too large" 8 $CQ_IN 28 11$UAR
 says_at "completion queue: collapsed" 3 $CQ_IN 16 00100000
@@ -173,12 +168,7 @@ says_at "completion queue" 0 $CQ_IN
 id; CQ=$r
 short 0302 00$EQ
 says "an event queue that is in use stays" 6 "$r" 8
-# A queue pair: 4 blocks to send, 4 receives of 16 bytes, at 0x52000
-zeros 280; at "$r" 0 0500 28 00$PD
-at "$r" 33 10 34 10 36 00$UAR
-at "$r" 148 00$CQ 180 00$CQ 184 0000000000060040
-at "$r" 272 0000000000052000
-QP_IN=$r
+qp_new; QP_IN=$r
 says_at "queue pair: kind that is none" 3 $QP_IN 25 04
 says_at "queue pair: XRC with receives of its own" 3 $QP_IN 25 03
 says_at "queue pair: XRC domain that is none" 5 $QP_IN 25 03 196 01 177 00003f
@@ -199,10 +189,7 @@ says_at "queue pair: QP1 again" 0 $QP_IN 25 08
 id; QP=$r
 short 0401 00$CQ; says "a completion queue that is in use stays" 6 $r 8
 short 0801 00$PD; says "a protection domain that is in use stays" 6 $r 8
-# Shared receives: 4 entries of 32 bytes at 0x54000, their record at 0x60080
-zeros 280; at "$r" 0 090c 33 10 89 $PD 96 0000000000060080
-at "$r" 113 05 115 02 272 0000000000054000
-RMP_IN=$r
+rmp_new; RMP_IN=$r
 says_at "shared receives: not ready" 3 $RMP_IN 33 00
 says_at "shared receives: of another kind" 3 $RMP_IN 36 80
 says_at "shared receives: a ring" 3 $RMP_IN 80 10
@@ -237,11 +224,7 @@ fixed 0502 00$QP 00000000 272
 TO_INIT=$r
 says "to INIT" 0 $TO_INIT 8
 says "again" 16 $TO_INIT 8
-# A key for 8 KiB from 0x1800 on: three pages
-zeros 304; at "$r" 0 0200 16 00003d00 20 ffffff00 28 00$PD
-at "$r" 32 0000000000001800 40 0000000000002000 72 0000000c 96 00000002
-at "$r" 272 000000000007000000000000000710000000000000072000
-MKEY_IN=$r
+key_new; MKEY_IN=$r
 says_at "key: protection domain that is none" 5 $MKEY_IN 28 00ffffff
 says_at "key: of a later kind" 3 $MKEY_IN 16 04003d00
 says_at "key: free" 3 $MKEY_IN 16 40003d00
@@ -274,32 +257,12 @@ short 0105; says "DISABLE_HCA" 0 $r 8
 qt_stop
 
 # What the engine writes may hit the function itself: through ECAM, at ECAM, and in its page of doorbells
-DATA=0x80000
 
-# self_pair: a queue pair that is connected to itself, and a key for all of memory
-self_pair() {
+new_pair() { # DESC
+    echo "# $1"
     cx_start
     ecam_on
-    for in_hex in $ENABLE $INIT; do
-        cmd $in_hex 12
-    done
-    short 0802; cmd $r 16; id; UAR=$r
-    short 0800; cmd $r 16; id; PD=$r
-    cmd $EQ_IN 16
-    cmd $CQ_IN 16
-    zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
-    cmd $r 16; id; PA_KEY=$r
-    cmd $QP_IN 16; id; QP=$r
-    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
-    fixed 0503 00$QP 00000000 256; at "$r" 32 a0 44 00$QP 54 0001; cmd $r 8
-    fixed 0504 00$QP 00000000 256; says "$1: a queue pair connected to itself" 0 $r 8
-    memset 0x51000 256 0x77
-}
-# rdma_write ADDR LEN: of what is at DATA
-rdma_write() {
-    wr 0x52040 00000008${QP}030000000800000000 16:$1 ${PA_KEY}0000000000 8:$2 ${PA_KEY}00 16:$DATA
-    wrhex 0x60044 0x00000001
-    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
+    self_pair
 }
 # A function that was reset decodes nothing
 decodes() { cfg_readl $DEVFN 4; r=$((r & 7)); }
@@ -309,7 +272,7 @@ works() {
     qt_stop
 }
 
-self_pair "WRITE that resets the function"
+new_pair "WRITE that resets the function"
 cfg_cap $DEVFN 0x10
 DEVCTL=$((ECAM + (DEVFN << 12) + r + 8))
 wrhex $DATA 0x0080
@@ -318,7 +281,7 @@ becomes "WRITE that resets the function: it is reset" 0 decodes
 bytes_are "WRITE that resets the function: no completion" 0x51000 0x7777777777777777
 works "WRITE that resets the function"
 
-self_pair "interrupt that resets the function"
+new_pair "interrupt that resets the function"
 cfg_writel $DEVFN 0x18 0xe0000000
 cfg_cap $DEVFN 0x11
 cfg_writew $DEVFN $((r + 2)) 0x8000
@@ -332,14 +295,14 @@ rdma_write 0x90000 64
 becomes "interrupt that resets the function: it is reset" 0 decodes
 works "interrupt that resets the function"
 
-self_pair "WRITE to its own doorbell"
+new_pair "WRITE to its own doorbell"
 wrhex $DATA "0x00000008${QP}03"
 rdma_write $((BAR + 0x1000 * 0x$UAR + 0x800)) 8
 becomes "WRITE to its own doorbell: it is done" 1 qom_counter cx0 cqes
 value_is "WRITE to its own doorbell: nothing has arrived" 1 qom_counter cx0 doorbells
 qt_stop
 
-self_pair "WRITE over configuration space"
+new_pair "WRITE over configuration space"
 memset $DATA 0x40000 0
 rdma_write $((ECAM + (DEVFN << 12))) 0x40000
 becomes "WRITE over configuration space: it is done" 1 qom_counter cx0 wqes
@@ -350,7 +313,7 @@ cfg_writew $DEVFN $((r + 8)) 0x8000
 works "WRITE over configuration space"
 
 # A completion queue of 4 entries gets another size with 3 of them in it, and is overrun then
-self_pair "completion queue"
+new_pair "completion queue"
 at $EQ_IN 88 0000000000000010; says "completion queue: a queue for its errors" 0 "$r" 16
 cq_in() { # OP-MOD FIELDS CONTEXT...
     zeros 280; at "$r" 0 0403 6 $1 9 $CQ 12 $2 272 0000000000055000
@@ -404,7 +367,7 @@ check_eq "completion queue: the queue pair that completes there has failed" 0x60
 qt_stop
 
 # A user makes queues in memory of its own, and a WRITE completes there.  What others have made it cannot name.
-self_pair "user"
+new_pair "user"
 DRIVER_PD=$PD DRIVER_UAR=$UAR
 at $EQ_IN 2 ffff; cmd "$r" 16; id; EQ=$r
 zeros 64; at "$r" 0 0a04; UCTX_IN=$r
@@ -493,7 +456,7 @@ says "user memory without a queue goes" 0 $UMEM_OUT 8
 qt_stop
 
 # Shared receives whose list leads nowhere: a SEND takes the first, the second finds the end of it
-self_pair "shared receives"
+new_pair "shared receives"
 at $EQ_IN 88 00000000001c0000; says "shared receives: a queue for their events" 0 "$r" 16
 says_at "shared receives: two of them" 0 $RMP_IN
 id; RMP=$r

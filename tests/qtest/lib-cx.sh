@@ -155,3 +155,50 @@ becomes() {
     [ "$1" != qom_counter ] || idle "$2" || r="$r, and $2 is not idle"
     check_eq "$be_desc" "$be_want" "$r"
 }
+
+# Commands that make objects, of those that $UAR, $PD, $EQ and $CQ are, in $r:
+# an event queue of 2 entries at 0x50000
+eq_new() { zeros 280; at "$r" 0 0301 28 01$UAR 272 0000000000050000; }
+# a completion queue of 4 entries at 0x51000, its record at 0x60000
+cq_new() { zeros 280; at "$r" 0 0400 28 02$UAR 36 00$EQ 72 0000000000060000 272 0000000000051000; }
+# a queue pair: 4 blocks to send, 4 receives of 16 bytes, at 0x52000
+qp_new() {
+    zeros 280; at "$r" 0 0500 28 00$PD 33 10 34 10 36 00$UAR 148 00$CQ 180 00$CQ 184 0000000000060040 272 0000000000052000
+}
+# shared receives: 4 entries of 32 bytes at 0x54000, their record at 0x60080
+rmp_new() { zeros 280; at "$r" 0 090c 33 10 89 $PD 96 0000000000060080 113 05 115 02 272 0000000000054000; }
+# a key for 8 KiB from 0x1800 on: three pages
+key_new() {
+    zeros 304; at "$r" 0 0200 16 00003d00 20 ffffff00 28 00$PD 32 0000000000001800 40 0000000000002000 72 0000000c 96 00000002 \
+        272 000000000007000000000000000710000000000000072000
+}
+# create HEX: a command that makes an object; its id in $r
+create() { cmd "$1" 16; [ "$r" = 0 ] || fail "an object is made" "$r"; id; }
+# to_itself QP: it is connected to itself
+to_itself() {
+    fixed 0502 00$1 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0503 00$1 00000000 256; at "$r" 32 a0 44 00$1 54 0001; cmd $r 8
+    fixed 0504 00$1 00000000 256; cmd $r 8
+    [ "$r" = 0 ] || fail "queue pair $1 is connected to itself" "$r"
+}
+# self_pair: the card is set up, with a queue pair that is connected to itself, and a key for all of memory
+self_pair() {
+    short 0104; cmd $r 12
+    short 0102; cmd $r 8
+    short 0802; create $r; UAR=$r
+    short 0800; create $r; PD=$r
+    eq_new; create $r; EQ=$r
+    cq_new; create $r; CQ=$r
+    zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
+    create $r; PA_KEY=$r
+    qp_new; create $r; QP=$r
+    to_itself $QP
+    memset 0x51000 256 0x77
+}
+# rdma_write ADDR LEN [INDEX]: of what is at DATA; INDEX counts its WRITEs from 0, 3 at most
+DATA=0x80000
+rdma_write() {
+    wr $((0x52040 + 64 * ${3:-0})) 6:${3:-0} 08${QP}030000000800000000 16:$1 ${PA_KEY}0000000000 8:$2 ${PA_KEY}00 16:$DATA
+    wr 0x60044 8:$((${3:-0} + 1))
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000008${QP}03"
+}

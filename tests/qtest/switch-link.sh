@@ -16,7 +16,9 @@ sw_start -global peerlane-switch-downstream.link-gen=4 \
     -global peerlane-switch-downstream.link-latency=100 \
     -global peerlane-switch-upstream.link-gen=3 \
     -global peerlane-switch-upstream.link-width=2 \
-    -global peerlane-switch-upstream.link-latency=250
+    -global peerlane-switch-upstream.link-latency=250 \
+    -device peerlane-cx,id=cx0,bus=dp3
+CX0=0x900
 
 # The formulas of the specification once more.  Lines: REQUESTER read|write LENGTH
 # HOPS..., in the order in which they happen, all at the same time; out come a
@@ -140,6 +142,8 @@ cfg_cap $GPU0 0x10
 link_is "a GPU" $GPU0 $r 0x104
 cfg_cap $GPU8 0x10
 link_is "a GPU below another port" $GPU8 $r 0x11
+cfg_cap $CX0 0x10
+link_is "a ConnectX" $CX0 $r 0x104
 host0="dp0:up sw0:up"
 transfer 0 "$host0" write 1 4096 "dp0:up dp1:down"
 agree 0 "a write to a peer"

@@ -414,7 +414,6 @@ static void peers(void)
 	struct sockaddr_un port = path("w/%c", 0);
 	uint8_t data[FRAME + 1];
 	unsigned int n = 0;
-	bool ordered = true;
 	int stranger;
 
 	wire_begin("--seed", "1");
@@ -445,21 +444,101 @@ static void peers(void)
 	roce_send(&roce);
 	check_eq("and its hosts go on", 1, drain(1));
 
-	for (roce.psn = 0; roce.psn < 5000; roce.psn++)
+	order("b.in delay 10s");
+	for (n = 0; n < 5000; n++)
 		roce_send(&roce);
 	check(counter("b/queued") == 4096 && counter("b/queued_most") == 4096,
-	      "for a host that does not read a bounded number of frames waits");
-	roce.to = 2;
-	roce_send(&roce);
-	check_eq("others receive meanwhile", 1, drain(2));
-	roce.to = 1;
-	while (next(1, data) >= 0)
-		do
-			ordered = ordered && psn_of(data) == n++;
-		while (receive(1, data, 0) >= 0);
-	check(ordered && n > 4096, "when it reads, they come in order (%u)", n);
-	check_eq("the rest is counted", 5000 - n, counter("b/in/drops/queue"));
-	check_eq("nothing waits any more", 0, counter("b/queued"));
+	      "under way is a bounded number of frames");
+	check_eq("the rest is counted", 5000 - 4096, counter("b/in/drops/queue"));
+	check_eq("and nobody waits for what is under way", 0, counter("a/pauses"));
+	check_eq("the wire ends well", 0, wire_done());
+}
+
+/* Host FROM sends to host TO, from PSN *NEXT on, until the wire takes no more; false: it takes all of it */
+static bool fill(int from, int to, uint32_t *next)
+{
+	struct roce frame = { .from = from, .to = to, .opcode = 4, .qp = 17, .body = 100 };
+	char pauses[16];
+	uint64_t before;
+
+	snprintf(pauses, sizeof(pauses), "%c/pauses", 'a' + from);
+	before = counter_now(pauses);
+	for (uint32_t most = *next + 20000; *next < most;) {
+		uint8_t data[FRAME];
+		size_t len;
+
+		frame.psn = *next;
+		len = roce_build(data, &frame);
+		if (transmit_now(from, data, len))
+			(*next)++;
+		else if (errno != EAGAIN)
+			die("a frame is sent");
+		else if (counter_now(pauses) > before)
+			return true;
+	}
+	return false;
+}
+
+/* Host N receives PSNs *FROM to TO, which are all that there is, and in order */
+static bool all_come(int n, uint32_t *from, uint32_t to)
+{
+	uint8_t data[FRAME + 1];
+
+	while (*from < to && receive(n, data, BOUND) > 0 && psn_of(data) == *from)
+		++*from;
+	return *from == to;
+}
+
+/* Host FROM reaches host TO; nothing else is on its way to it */
+static bool reaches(int from, int to)
+{
+	struct roce frame = { .from = from, .to = to, .opcode = 4, .qp = 17, .psn = 1, .body = 100 };
+	uint32_t psn = 1;
+
+	roce_send(&frame);
+	return all_come(to, &psn, 2);
+}
+
+/* Hosts that are slow, and hosts that take nothing at all */
+static void slow(void)
+{
+	struct roce more = { .from = 0, .to = 1, .opcode = 4, .qp = 17, .body = 100 };
+	uint32_t sent = 0, came = 0, sent_back = 0, came_back = 0;
+	uint64_t taken_by_b;
+
+	wire_begin("--seed", "1");
+	check(fill(0, 1, &sent), "who sends to a host that does not read is not read either");
+	check(sent > 4096 && counter_now("b/queued") == 4096 && counter_now("b/queued_most") == 4096,
+	      "a bounded number of frames waits (%u)", sent);
+	check(reaches(2, 0), "others receive meanwhile, and so does the sender");
+	check(all_come(1, &came, sent), "when the host reads, each frame comes, in its order");
+	check_eq("none was dropped", 0, counter("b/in/drops/queue"));
+	check_eq("once the sender waited", 1, counter("a/pauses"));
+	check(reaches(0, 2), "now it sends again");
+
+	check(fill(0, 1, &sent) && fill(1, 0, &sent_back), "two hosts wait for each other");
+	check(all_come(1, &came, sent) && all_come(0, &came_back, sent_back), "both go on as soon as both read");
+	check_eq("nothing was dropped", 0, counter("a/in/drops/queue") + counter("b/in/drops/queue"));
+
+	check(fill(0, 1, &sent), "who sends waits for a host");
+	close(host[1]);
+	check(reaches(0, 2), "which is killed: the sender goes on");
+	check(counter("b/in/drops/peer") > 4096 && !counter("b/in/drops/queue"), "and what was for it is counted");
+	host_open(1);
+	came = sent;
+	check(fill(0, 1, &sent), "who sends waits again");
+	close(host[0]);
+	host_open(0);
+	check(all_come(1, &came, sent), "and is killed: what it has sent comes");
+	check(reaches(2, 0) && reaches(0, 1), "and who takes its place is read");
+
+	taken_by_b = counter("b/in/frames");
+	check(fill(0, 1, &sent), "the host takes nothing any more");
+	check(reaches(0, 2), "then the sender goes on without it");
+	check(counter("b/queued") == 4096, "what waits for it is kept");
+	roce_send(&more);
+	taken_by_b = counter("b/in/frames") - taken_by_b;
+	check_eq("the rest is dropped, and counted", sent + 1 - came - taken_by_b - 4096, counter("b/in/drops/queue"));
 	check_eq("the wire ends well", 0, wire_done());
 }
 
@@ -552,6 +631,7 @@ int main(int argc, char **argv)
 	rules();
 	links();
 	peers();
+	slow();
 	clients();
 	return results();
 }

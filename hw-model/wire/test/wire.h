@@ -94,13 +94,24 @@ static void host_open(int n)
 		die("a host's socket");
 }
 
-/* false: the wire does not take it */
-static bool transmit(int n, const void *data, size_t len)
+static bool transmit_with(int n, const void *data, size_t len, int flags)
 {
 	struct sockaddr_un port = path("w/%c", n);
 
-	return sendto(host[n], data, len, 0, (struct sockaddr *)&port,
+	return sendto(host[n], data, len, flags, (struct sockaddr *)&port,
 		      sizeof(port)) == (ssize_t)len;
+}
+
+/* false: the wire does not take it */
+static bool transmit(int n, const void *data, size_t len)
+{
+	return transmit_with(n, data, len, 0);
+}
+
+/* false, with EAGAIN: not now */
+static bool transmit_now(int n, const void *data, size_t len)
+{
+	return transmit_with(n, data, len, MSG_DONTWAIT);
 }
 
 /* The next datagram's length, at most SIZE, or -1 after MS without one */
@@ -284,13 +295,11 @@ static void taken(void)
 		}
 }
 
-/* What was sent before the command is counted before it */
-static struct json_object *ask(const char *command)
+static struct json_object *ask_now(const char *command)
 {
 	struct json_object *object;
 	int fd;
 
-	taken();
 	fd = control_connect();
 	if (dprintf(fd, "%s\n", command) < 0)
 		die(command);
@@ -299,6 +308,13 @@ static struct json_object *ask(const char *command)
 	if (!object)
 		die(command);
 	return object;
+}
+
+/* What was sent before the command is counted before it */
+static struct json_object *ask(const char *command)
+{
+	taken();
+	return ask_now(command);
 }
 
 static void order(const char *command)
@@ -323,13 +339,23 @@ static uint64_t counter_in(struct json_object *counters, const char *name)
 		json_object_get_uint64(found);
 }
 
-static uint64_t counter(const char *name)
+static uint64_t counter_of(struct json_object *counters, const char *name)
 {
-	struct json_object *counters = ask("counters");
 	uint64_t value = counter_in(counters, name);
 
 	json_object_put(counters);
 	return value;
+}
+
+static uint64_t counter(const char *name)
+{
+	return counter_of(ask("counters"), name);
+}
+
+/* While the wire does not take all */
+static uint64_t counter_now(const char *name)
+{
+	return counter_of(ask_now("counters"), name);
 }
 
 /* What a way of host N counts: "out/frames" */

@@ -75,3 +75,24 @@ def judge(condition; $text):
 			| "it holds without any \"\($key)\", too"
 		 end)
 	end;
+
+# What the input can be instead, if something is wrong; $said: other texts
+def wrong_values($said):
+	. as $is
+	| if type == "number" then 0, . + 1, . - 1, 2 * . + 1, (. / 2 | floor), 1e15 | select(. >= 0)
+	elif type == "boolean" then not
+	else $said[] end
+	| select(. != $is);
+
+# indifferent(CONDITION; $text): the keys that it needs, but whose values can be any others. Of several that are enough, all are wrong at once.
+def indifferent(condition; $text):
+	. as $result
+	| ([.. | strings] + [$text | scan("\"([^\"]*)\"")[0]] + ["", "wrong"] | unique) as $said
+	| [paths(type | IN("number", "boolean", "string")) as $path
+		| select($result | setpath($path; null) | holds(condition) | not)
+		| {$path, key: [$path[] | strings][-1],
+			matters: any($result | getpath($path) | wrong_values($said);
+				. as $wrong | $result | setpath($path; $wrong) | holds(condition) | not)}]
+	| group_by(.key) | map(select(any(.matters) | not))
+	| select(reduce .[][].path as $path ($result; getpath($path) |= first(wrong_values(["wrong"]))) | holds(condition))
+	| .[][0].key;

@@ -10,6 +10,7 @@ def wire_less($old):
 
 def wire_between($begin; $end):
 	$end.ports | with_entries(.key as $port | .value |= {link, queued_most,
+		pauses: (.pauses - ($begin.ports[$port].pauses // 0)),
 		out: (.out | wire_less($begin.ports[$port].out)),
 		in: (.in | wire_less($begin.ports[$port].in))}
 		| .value |= del(.out.rules_left, .in.rules_left));

@@ -5,16 +5,20 @@
 # (expect.jq).  For each RESULT it prints an array on a line: for each condition what is wrong with it, or "".  It fails
 # when one of them is no program.  One jq for all: a scenario has dozens.  Source it with TOP set.
 
-judge() {
-	judge_lines=$1
-	shift
-	jq -c -L "$TOP/scenarios/lib/accounting" --rawfile lines "$judge_lines" "$(awk '
+judge() { judge_by judge "$@"; }
+
+# judge_by FUNCTION FILE RESULT...: by another function of expect.jq
+judge_by() {
+	judge_by=$1
+	judge_lines=$2
+	shift 2
+	jq -c -L "$TOP/scenarios/lib/accounting" --rawfile lines "$judge_lines" "$(awk -v by="$judge_by" '
 	BEGIN {
 		print "include \"expect\"; [$lines | split(\"\\n\")[:-1][] | sub(\"^.*? [|] .*? [|] \"; \"\")] as $texts | ["
 	}
 	{
 		sub(/^[^|]* [|] /, "")
-		printf "%s([judge(%s; $texts[%d])] | join(\"\\n\"))\n", (NR > 1 ? "," : ""), substr($0, index($0, " | ") + 3), NR - 1
+		printf "%s([" by "(%s; $texts[%d])] | join(\"\\n\"))\n", (NR > 1 ? "," : ""), substr($0, index($0, " | ") + 3), NR - 1
 	}
 	END { print "]" }' "$judge_lines")" "$@"
 }

@@ -41,7 +41,7 @@ def way: {datagrams: "number", frames: "number", bytes: "number", drops: {runt: 
 	queue: "number", peer: "number", own: "number", full: "number"}, corrupted: "number",
 	duplicated: "number", reordered: "number", delayed: "number", marked: "number",
 	roce: roce};
-def port: {link: "=up|down", queued_most: "number", in: way, out: (way |
+def port: {link: "=up|down", queued_most: "number", pauses: "number", in: way, out: (way |
 	.roce += {unique_payload_bytes: "number", repeated: "number"})};
 def result: machine + {scenario: "string", title: "string", kernel: "string",
 	accel: "=tcg|kvm, untested", verdict: "=pass|fail|skip", reason: "string",
