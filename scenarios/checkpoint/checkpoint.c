@@ -7,7 +7,9 @@
  *
  * A file is durable when it was written under another name, synced, renamed, and its
  * folder synced.  A checkpoint is durable when its manifest is, which is made last;
- * then it is promised to the host.  At each step the host may cut the power.
+ * then it is promised to the host.  At each step the host may cut the power:
+ * "part" of a shard is written, a file is "written", "synced" or "renamed", or a
+ * checkpoint "promised".
  */
 #include <dirent.h>
 #include <sys/file.h>
@@ -37,13 +39,13 @@ static uint32_t fill(unsigned int generation, unsigned int shard)
 }
 
 /* One process at a time speaks with the host. */
-static void tell(const char *what, unsigned int n, unsigned int more)
+static void tell(const char *what, unsigned int n, const char *more)
 {
 	int fd = must_open("/tmp/host.lock", O_RDWR | O_CREAT);
 
 	if (flock(fd, LOCK_EX))
 		die("flock");
-	host_must("%s %u %u", what, n, more);
+	host_must("%s %u %s", what, n, more);
 	close(fd);
 	if (guest_failed)
 		exit(1);
@@ -77,13 +79,13 @@ static void make_durable(int fd, const char *name, unsigned int n)
 	char new[300];
 
 	snprintf(new, sizeof(new), "%s.new", name);
-	tell("step", n, 0);
+	tell("step", n, "written");
 	if (fsync(fd))
 		die("fsync");
-	tell("step", n, 1);
+	tell("step", n, "synced");
 	if (rename(new, name))
 		die("rename");
-	tell("step", n, 2);
+	tell("step", n, "renamed");
 	sync_dir();
 	close(fd);
 }
@@ -117,7 +119,8 @@ static int write_shard(unsigned int generation, unsigned int shard)
 		if (cuFileWrite(fh, addr(gpu), SIZE / 4, (off_t)at, (off_t)at) !=
 		    (ssize_t)(SIZE / 4))
 			die("cuFileWrite");
-		tell("step", generation, 3);
+		tell("step", generation,
+		     at + SIZE / 4 < SIZE ? "part" : "written");
 	}
 	make_durable(fd, name, generation);
 	cuFileHandleDeregister(fh);
@@ -173,7 +176,7 @@ static unsigned int newest(void)
 static int restore(void)
 {
 	unsigned int generation = newest(), right = 0, crc, i;
-	char name[256];
+	char name[256], count[16];
 	CUfileHandle_t fh;
 	gpu_ptr gpu;
 	FILE *f;
@@ -201,7 +204,8 @@ static int restore(void)
 	if (f)
 		fclose(f);
 	cuFileDriverClose();
-	tell("restored", generation, right);
+	snprintf(count, sizeof(count), "%u", right);
+	tell("restored", generation, count);
 	ok(right == (generation ? SHARDS : 0), "checkpoint %u: %u of its shards are right",
 	   generation, right);
 	return finish();
@@ -227,7 +231,7 @@ static int run(void)
 				return finish();
 			}
 		write_manifest(generation);
-		tell("promise", generation, 0);
+		tell("promise", generation, "promised");
 		if (generation > 2)
 			forget(generation - 2);
 	}

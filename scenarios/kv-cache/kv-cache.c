@@ -139,7 +139,8 @@ int main(int argc, char **argv)
 	/* what is left goes to the drive, and the library is opened anew */
 	while (in_use)
 		evict();
-	note("%s: %s", argv[2], stats().reason);
+	note("%s: %u hits, %u misses: a hit ratio of %.3f; %s", argv[2], hits, misses,
+	     (double)hits / (hits + misses), stats().reason);
 	cuFileHandleDeregister(fh);
 	cuFileDriverClose();
 	close(fd);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: libcuda on two emulated GPUs, and between processes, answers as NVIDIA's on two H100s
+# desc: libcuda on two emulated GPUs, with streams that are held up and between processes, answers as NVIDIA's on two H100s
 # tags: guest cuda
 # tier: all
 # timeout: 300
@@ -12,14 +12,14 @@ need_file "$BUILD/userlib/tests/cuda_conform"
 boot two "$TOP/tests/cuda/two-gpus.topo,gpu0.coherent=on,gpu1.coherent=on" 7.2 240 <<-'SCRIPT'
 	#!/bin/sh
 	cd /tmp
-	for part in two procs; do
+	for part in two procs two-order order copies ids; do
 		/usr/lib/peerlane/tests/cuda_conform $part >$part 2>&1
 		sed "s/^/# $part: /" $part
 	done
 	echo "ok 1 - all was asked"
 	echo 1..1
 SCRIPT
-for part in two procs; do
+for part in two procs two-order order copies ids; do
 	sed -n "s/^# $part: //p" "$OUT/two/result.log" >"answers.$part"
 	conform_golden "$part" >"golden.$part"
 	check "$part: every answer is that of a real driver" diff -u "golden.$part" "answers.$part"

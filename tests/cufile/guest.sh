@@ -12,7 +12,8 @@ need_file "$BUILD/userlib/tests/cufile-guest"
 run() {
 	all=true
 	[ "$1-$TIER" != staged-check ] || all=false
-	boot "$1" "$TOP/scenarios/topologies/same-switch.topo" "$2" 180 <<-SCRIPT
+	# BAR1 is not as large as the GPU's memory, so that neither is taken for the other
+	boot "$1" "$TOP/scenarios/topologies/same-switch.topo,gpu0.bar1=512M" "$2" 180 <<-SCRIPT
 		#!/bin/sh
 		. /case/lib/guest.sh
 		modprobe nvme
@@ -103,6 +104,7 @@ rounds=100
 [ "$TIER" != nightly ] || rounds=1000
 run direct 7.2 EXPECT_PATH=p2p "/usr/lib/peerlane/tests/cufile-guest /dev/nvme0n1 neighbours $rounds"
 counted() { sed -n "s/^# counted $2 //p" "$1/result.log"; }
+check_eq "the library tells the size that the device's BAR1 has" "# BAR1 has $((512 * 1024)) KiB" "$(grep '^# BAR1 has' direct/result.log)"
 check_eq "the drive wrote all of a batch to BAR1" 4194304 "$(counted direct read)"
 check_eq "and read all of a batch from there" 4194304 "$(counted direct write)"
 for each in "cufile p2p 1048576" "stream p2p 1048576" "batch p2p 1048576" "streams p2p 1048576" "copy bounce 0" "async bounce 0" "randwrite p2p 1048576"; do

@@ -128,6 +128,8 @@ static struct pin *doomed;		/* to be unregistered */
 static struct pin *standing;		/* that CUDA did not end */
 static size_t dying;			/* bytes of those, and of those in use */
 static _Atomic size_t spare = SIZE_MAX;	/* what memory there is for registrations */
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t looked;		/* when that was seen; with the lock looking */
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static pthread_t keeper, unpinner;
 static pid_t keeper_tid;
@@ -308,8 +310,6 @@ static bool cached(int fd, uint64_t off, const char *at, size_t len)
  */
 static void look_at_memory(void)
 {
-	static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
-	static uint64_t looked;
 	uint64_t now;
 
 	/* who finds that somebody has looked finds what he saw, too */
@@ -878,6 +878,10 @@ void cache_shutdown(void)
 	pthread_mutex_lock(&lock);
 	keeping = unpinning = quit = started = false;
 	pthread_mutex_unlock(&lock);
+	/* the next configuration may be that of another group */
+	pthread_mutex_lock(&looking);
+	looked = 0;
+	pthread_mutex_unlock(&looking);
 }
 
 /* ---- reads ---- */

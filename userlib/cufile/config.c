@@ -628,6 +628,14 @@ static bool number_in(const char *dir, const char *file, const char *key,
 	return found;
 }
 
+bool of_descriptor(int fd, const char *key, uint64_t *n)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", fd);
+	return number_in("/proc/self/fdinfo", name, key, n);
+}
+
 /*
  * Bytes that a group may use, all or those that it does not: files can go.  Above
  * memory.high it is made to wait while it has them go.

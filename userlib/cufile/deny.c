@@ -198,24 +198,17 @@ static bool same_path(const char *a, const char *b)
 
 bool deny_mount(int fd, char *point, char *type, uint64_t *dev)
 {
-	char path[64], *line = NULL;
+	char *line = NULL;
 	struct mount_line m;
 	bool found = false;
-	int id = -1, each;
 	unsigned int major, minor;
 	size_t room = 0;
+	uint64_t id;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	f = fopen(path, "re");
-	while (f && getline(&line, &room, f) > 0)
-		if (sscanf(line, "mnt_id: %d", &each) == 1)
-			id = each;
-	if (f)
-		fclose(f);
-	f = id < 0 ? NULL : fopen("/proc/self/mountinfo", "re");
+	f = of_descriptor(fd, "mnt_id:", &id) ? fopen("/proc/self/mountinfo", "re") : NULL;
 	while (f && !found && getline(&line, &room, f) > 0) {
-		found = mount_parse(line, &m) && m.id == id &&
+		found = mount_parse(line, &m) && (uint64_t)m.id == id &&
 			strlen(m.point) < PATH_MAX && strlen(m.type) < 64 &&
 			sscanf(m.device, "%u:%u", &major, &minor) == 2;
 		if (!found)

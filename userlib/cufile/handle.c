@@ -291,11 +291,13 @@ static unsigned int free_slot(void)
 /*
  * Are these descriptors of one open()?  Where the kernel does not tell, as it does
  * from 6.10 on or to who may compare processes: of one file, with the flags and the
- * position that those of one open() have in common.
+ * position that those of one open() have in common.  lseek() is not asked for it, as it
+ * waits until a read() of another thread has ended.
  */
 static bool same_open(int a, int b)
 {
 	struct stat sa, sb;
+	uint64_t at_a, at_b;
 	long r = fcntl(a, F_DUPFD_QUERY, b);
 
 	if (r >= 0)
@@ -305,7 +307,8 @@ static bool same_open(int a, int b)
 		return !r;
 	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev &&
 	       sa.st_ino == sb.st_ino && fcntl(a, F_GETFL) == fcntl(b, F_GETFL) &&
-	       lseek(a, 0, SEEK_CUR) == lseek(b, 0, SEEK_CUR);
+	       of_descriptor(a, "pos:", &at_a) && of_descriptor(b, "pos:", &at_b) &&
+	       at_a == at_b;
 }
 
 /* With the lock held: is this descriptor registered? */

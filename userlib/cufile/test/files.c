@@ -2,10 +2,13 @@
 /* Files: how far transfers get, and what registration does to descriptors. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -244,6 +247,80 @@ void test_number_blind(void)
 	is(a.err[3], 0, "opened in the same way, at another position: it is");
 	mock.no_query = false;
 	close(a.fd);
+}
+
+struct held_read {
+	int fd, err;
+	void *to;
+	ssize_t n;
+	_Atomic bool asked;
+};
+
+static void *read_to_held(void *arg)
+{
+	struct held_read *h = arg;
+
+	h->n = read(h->fd, h->to, 4);
+	return NULL;
+}
+
+static void *ask_for_held(void *arg)
+{
+	struct held_read *h = arg;
+
+	forbid(SYS_kcmp, EPERM);
+	reg(h->fd);
+	h->err = reg_error(h->fd);
+	h->asked = true;
+	return NULL;
+}
+
+/*
+ * A read() holds the position of its descriptor until its memory has a page.  Meanwhile a kernel
+ * that does not tell which descriptors are of one open() is asked.
+ */
+void test_number_read(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register memory = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_zeropage page = { 0 };
+	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC), i;
+	pthread_t reader, other_one;
+	struct held_read h = { 0 };
+	struct uffd_msg fault;
+	struct pollfd p = { .fd = faults, .events = POLLIN };
+
+	if (faults < 0) {
+		check(true, "# SKIP no userfaultfd() here that holds up a system call: %s",
+		      strerror(errno));
+		return;
+	}
+	fresh(NULL);
+	h.fd = make(path, 0, "abcd", 4);
+	h.to = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory.range.start = page.range.start = (uintptr_t)h.to;
+	memory.range.len = page.range.len = 4096;
+	if (h.to == MAP_FAILED || ioctl(faults, UFFDIO_API, &api) ||
+	    ioctl(faults, UFFDIO_REGISTER, &memory))
+		abort();
+	mock.no_query = true;
+	pthread_create(&reader, NULL, read_to_held, &h);
+	if (poll(&p, 1, 60000) != 1 || read(faults, &fault, sizeof(fault)) != sizeof(fault))
+		abort();
+	pthread_create(&other_one, NULL, ask_for_held, &h);
+	for (i = 0; i < 10000 && !h.asked; i++)
+		usleep(1000);
+	check(h.asked, "another thread reads the descriptor: nobody waits for it");
+	if (ioctl(faults, UFFDIO_ZEROPAGE, &page))
+		abort();
+	pthread_join(reader, NULL);
+	pthread_join(other_one, NULL);
+	is(h.n, 4, "that read ends");
+	is(h.err, 5028, "the descriptor is known");
+	mock.no_query = false;
+	munmap(h.to, 4096);
+	close(faults);
+	close(h.fd);
 }
 
 /* The number of the @which-th descriptor of the library's that leads to the file, or -1 */

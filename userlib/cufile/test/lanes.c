@@ -157,6 +157,14 @@ static void *write_it(void *arg)
 	return NULL;
 }
 
+/* Pages of the first @n bytes of the file that are in the page cache; -1: unknown */
+static long cached(int fd, size_t n)
+{
+	uint64_t range[2] = { 0, n }, is[5];
+
+	return syscall(SYS_cachestat, fd, range, is, 0) ? -1 : (long)is[0];
+}
+
 /*
  * What will be read next, or written, is looked at while there is nothing else to do: 64 KiB
  * by who waits for a copy, all by who waits for another writer of the file.
@@ -173,6 +181,11 @@ void test_warmed(void)
 	int fd;
 
 	fd = cached_file(data);
+	if (cached(fd, SIZE) < 0) {
+		check(true, "# SKIP data is looked at before its turn only where the kernel says "
+		      "what is cached, as Linux does from 6.5 on: %s", strerror(errno));
+		goto out;
+	}
 	fresh("{" COMPAT "}");
 	fh = reg(fd);
 	is(kib_of_read(fh, o[0].g, 0), 128, "the first read reads no more");
@@ -207,6 +220,7 @@ void test_warmed(void)
 	write_it(&o[0]);
 	is(o[0].r, KIB(128), "a write of what is not in the page cache");
 	is(count_of("read_bytes:") - before, 0, "reads nothing from the device");
+out:
 	close(fd);
 	gpu_free(o[0].g);
 	gpu_free(o[1].g);
@@ -575,14 +589,6 @@ void test_no_record(void)
 	free(old);
 	free(now);
 	free(got);
-}
-
-/* Pages of the first @n bytes of the file that are in the page cache; -1: unknown */
-static long cached(int fd, size_t n)
-{
-	uint64_t range[2] = { 0, n }, is[5];
-
-	return syscall(SYS_cachestat, fd, range, is, 0) ? -1 : (long)is[0];
 }
 
 static void cool(int fd)

@@ -1688,6 +1688,7 @@ static void alone(const char *dir)
 	test_number_again();
 	test_number_taken();
 	test_number_blind();
+	test_number_read();
 	test_half_there();
 	test_strict_end();
 	test_huge();

@@ -242,6 +242,7 @@ void test_append_later(void);
 void test_number_again(void);
 void test_number_taken(void);
 void test_number_blind(void);
+void test_number_read(void);
 void test_cancel(void);
 void test_half_there(void);
 void test_grows(void);
