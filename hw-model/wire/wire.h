@@ -14,8 +14,10 @@
  * For a host that is slow nothing gets lost: whoever has filled its queue is not
  * read until half of it is gone.  The queue then has one datagram of each sender
  * more than its limit at most.  Hosts that wait for each other go on as long as
- * each receives while it cannot send.  A host that takes nothing for WIRE_DEAF_NS
- * is waited for no more, and what does not fit into its queue is dropped.
+ * each receives while it cannot send.  A host that takes nothing for "deaf" seconds
+ * is waited for no more, and what does not fit into its queue is dropped.  They
+ * begin anew with each datagram that it takes, so one that takes only a few holds
+ * its senders up without a limit.
  */
 #ifndef PEERLANE_WIRE_H
 #define PEERLANE_WIRE_H
@@ -32,7 +34,8 @@
 #define WIRE_FRAME_MAX	9018		/* MTU 9000, header, VLAN tag */
 #define WIRE_TRAIN_MAX	69632		/* several frames in one datagram, as QEMU takes it */
 #define WIRE_QUEUE_MAX	4096		/* frames that wait for one host */
-#define WIRE_DEAF_NS	2000000000ull	/* who has taken nothing for so long holds nobody up */
+#define WIRE_DEAF	10		/* s; who has taken nothing for so long holds nobody up */
+#define WIRE_DEAF_MAX	600
 #define WIRE_RULES_MAX	64		/* for each way of a port */
 #define WIRE_HOLD_NS	10000000ull	/* a frame to be overtaken waits so long */
 #define WIRE_DELAY_MAX	10000000000ull
@@ -147,6 +150,7 @@ struct wire {
 	struct wire_port port[WIRE_PORTS_MAX];
 	unsigned int ports;
 	uint64_t seed;
+	uint64_t deaf_ns;
 	uint64_t looks;			/* how many times the counters were read */
 	bool pcap;
 	uint64_t pcap_max;
