@@ -413,6 +413,8 @@ void port_link(struct wire_port *port, bool up)
 	port->up = up;
 	if (up)
 		return;
+	/* what the host has sent ends here, and does not wait until the link is up again */
+	port->waits = 0;
 	flush(port);
 	for (int way = 0; way < WAYS; way++)
 		port->path[way].busy_until = 0;
@@ -640,7 +642,9 @@ uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now)
 				port->blocked_since = now;
 				return UINT64_MAX;
 			}
+			/* who comes in its place cannot send until it is read */
 			port->connected = false;
+			port->waits = 0;
 		}
 		path->count.datagrams += frames > 0;
 		for (left = frames ? frames : 1; left; left--) {

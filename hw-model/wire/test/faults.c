@@ -509,7 +509,7 @@ static void slow(void)
 {
 	struct roce more = { .from = 0, .to = 1, .opcode = 4, .qp = 17, .body = 100 };
 	uint32_t sent = 0, came = 0, sent_back = 0, came_back = 0;
-	uint64_t taken_by_b;
+	uint64_t before, lost, taken_by_b;
 
 	wire_begin("--seed", "1");
 	/* longer than all that follows takes */
@@ -538,6 +538,24 @@ static void slow(void)
 	host_open(0);
 	check(all_come(1, &came, sent), "and is killed: what it has sent comes");
 	check(reaches(2, 0) && reaches(0, 1), "and who takes its place is read");
+
+	check(fill(0, 1, &sent), "who sends waits");
+	json_object_put(ask_now("a link down"));
+	order("a link up");
+	lost = counter("a/out/drops/link");
+	check(lost > 0 && all_come(1, &came, sent - lost), "its link goes down: what it has sent by then is dropped");
+	came = sent;
+	check(reaches(0, 1), "and what it sends when the link is up again comes");
+
+	before = counter("a/out/frames");
+	check(fill(0, 1, &sent), "who sends waits");
+	close(host[0]);
+	roce_send(&(struct roce){ .from = 2, .to = 0, .opcode = 4, .qp = 17, .body = 100 });
+	check_eq("and is killed: a frame for it goes nowhere", 1, counter("a/in/drops/peer"));
+	host_open(0);
+	check(reaches(0, 2), "but who takes its place is read");
+	check_eq("what the wire had read comes", counter("a/out/frames") - before - 1, drain(1));
+	came = sent;
 
 	taken_by_b = counter("b/in/frames");
 	check(fill(0, 1, &sent), "the host takes nothing any more");
