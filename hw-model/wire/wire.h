@@ -7,7 +7,7 @@
  * "out" is what the host sends, "in" is what it receives.  A frame goes through
  * the faults of its sender's "out", then, each copy, those of each receiver's "in".
  *
- * Nothing gets lost uncounted.  What a host has sent is its "out" frames and
+ * Nothing that it has read gets lost uncounted.  What a host has sent is its "out" frames and
  * drops; what was meant for a host, with the copies that its "in" made, is its
  * "in" frames and drops, and what is queued.
  *
@@ -130,7 +130,7 @@ struct wire_port {
 	bool connected;
 	uint64_t blocked_since;		/* the host's socket is full; 0: it is not */
 	uint32_t waits;			/* for these ports, a bit for each: it is not read */
-	uint64_t pauses;		/* how often it began to */
+	uint64_t pauses;		/* how often it began to, also if only until the loop's next turn */
 	bool trains;			/* the host takes several frames in one datagram */
 	bool up;
 	struct sockaddr_un peer;
