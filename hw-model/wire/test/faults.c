@@ -408,7 +408,7 @@ static void links(void)
 	check_eq("the wire ends well", 0, wire_done());
 }
 
-/* Hosts that are not there, go away, or do not read */
+/* Hosts that are not there or go away, a wire that does, and frames that are under way */
 static void peers(void)
 {
 	struct sockaddr_un port = path("w/%c", 0);
