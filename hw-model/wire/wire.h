@@ -7,13 +7,14 @@
  * "out" is what the host sends, "in" is what it receives.  A frame goes through
  * the faults of its sender's "out", then, each copy, those of each receiver's "in".
  *
- * Nothing that it has read gets lost uncounted.  What a host has sent is its "out" frames and
- * drops; what was meant for a host, with the copies that its "in" made, is its
- * "in" frames and drops, and what is queued.
+ * Nothing that it has read gets lost uncounted.  What a host has sent is its
+ * "out" frames and drops; what was meant for a host, with the copies that its
+ * "in" made, is its "in" frames and drops, and what is queued.
  *
  * For a host that is slow nothing gets lost: whoever has filled its queue is not
  * read until half of it is gone.  The queue then has one datagram of each sender
- * more than its limit at most.  Hosts that wait for each other go on as long as
+ * more than its limit at most, and one more each time that a sender's link or
+ * host comes back.  Hosts that wait for each other go on as long as
  * each receives while it cannot send.  A host that takes nothing for "deaf" seconds
  * is waited for no more, and what does not fit into its queue is dropped.  They
  * begin anew with each datagram that it takes, so one that takes only a few holds
