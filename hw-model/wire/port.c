@@ -354,7 +354,8 @@ bool port_reads(struct wire *wire, struct wire_port *port, uint64_t now, uint64_
 
 		if (!(port->waits & 1u << i))
 			continue;
-		if (!to->blocked_since || to->queued <= WIRE_QUEUE_MAX / 2 || !is_slow(wire, to, now))
+		if (!to->blocked_since || to->queued <= WIRE_QUEUE_MAX / 2 ||
+		    !is_slow(wire, to, now))
 			port->waits &= ~(1u << i);
 		else if (to->blocked_since + wire->deaf_ns < *next)
 			*next = to->blocked_since + wire->deaf_ns;

@@ -131,7 +131,7 @@ struct wire_port {
 	bool connected;
 	uint64_t blocked_since;		/* the host's socket is full; 0: it is not */
 	uint32_t waits;			/* for these ports, a bit for each: it is not read */
-	uint64_t pauses;		/* how often it began to, also if only until the loop's next turn */
+	uint64_t pauses;		/* how often it began to, if only for one turn */
 	bool trains;			/* the host takes several frames in one datagram */
 	bool up;
 	struct sockaddr_un peer;
