@@ -15,7 +15,7 @@
 static const char help_text[] =
 	"PORT is a host's name or \"all\"; "
 	".out or .in behind it means what the host sends or receives, else both. "
-	"counters | seed N | PORT link up|down | PORT loss RATE% [roce] | "
+	"counters | seed N | deaf SECONDS | PORT link up|down | PORT loss RATE% [roce] | "
 	"PORT corrupt RATE% [roce] | PORT duplicate RATE% [roce] | "
 	"PORT reorder RATE% [roce] | PORT delay TIME [JITTER] | "
 	"PORT rate BITS [queue BYTES] [ecn BYTES] | PORT clear | "
@@ -355,6 +355,16 @@ static struct json_object *set_link(struct wire *wire, struct target *target,
 	return done();
 }
 
+static struct json_object *set_deaf(struct wire *wire, int words, char **word)
+{
+	uint64_t seconds;
+
+	if (words != 2 || !wire_number(word[1], &seconds) || !seconds || seconds > WIRE_DEAF_MAX)
+		return command_refuse("deaf needs seconds (1 to %u)", WIRE_DEAF_MAX);
+	wire->deaf_ns = seconds * 1000000000;
+	return done();
+}
+
 static struct json_object *clear(struct wire *wire, struct target *target)
 {
 	struct wire_path *path;
@@ -418,6 +428,8 @@ struct json_object *command_run(struct wire *wire, struct wire_wait *wait, char 
 		port_seed(wire);
 		return done();
 	}
+	if (!strcmp(word[0], "deaf"))
+		return set_deaf(wire, words, word);
 	error = parse_target(wire, word[0], &target);
 	if (error)
 		return error;

@@ -182,7 +182,8 @@ int main(int argc, char **argv)
 		{ "help", no_argument, NULL, HELP },
 		{ 0 }
 	};
-	static struct wire wire = { .seed = 1, .pcap_max = 256 << 20, .listener = -1 };
+	static struct wire wire = { .seed = 1, .deaf_ns = WIRE_DEAF * 1000000000ull,
+				    .pcap_max = 256 << 20, .listener = -1 };
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct sigaction action = { .sa_handler = end }, old;
 	pid_t parent = getppid();

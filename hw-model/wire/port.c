@@ -336,15 +336,15 @@ static struct wire_frame *frame_new(const uint8_t *data, size_t len)
 }
 
 /* It is the host that its queue waits for, and it still takes something now and then */
-static bool is_slow(const struct wire_port *port, uint64_t now)
+static bool is_slow(const struct wire *wire, const struct wire_port *port, uint64_t now)
 {
 	return port->queue && port->queue->due <= now &&
-		(!port->blocked_since || now - port->blocked_since < WIRE_DEAF_NS);
+		(!port->blocked_since || now - port->blocked_since < wire->deaf_ns);
 }
 
-static bool has_room(const struct wire_port *port, uint64_t now)
+static bool has_room(const struct wire *wire, const struct wire_port *port, uint64_t now)
 {
-	return port->queued < WIRE_QUEUE_MAX || is_slow(port, now);
+	return port->queued < WIRE_QUEUE_MAX || is_slow(wire, port, now);
 }
 
 bool port_reads(struct wire *wire, struct wire_port *port, uint64_t now, uint64_t *next)
@@ -354,10 +354,11 @@ bool port_reads(struct wire *wire, struct wire_port *port, uint64_t now, uint64_
 
 		if (!(port->waits & 1u << i))
 			continue;
-		if (!to->blocked_since || to->queued <= WIRE_QUEUE_MAX / 2 || !is_slow(to, now))
+		if (!to->blocked_since || to->queued <= WIRE_QUEUE_MAX / 2 ||
+		    !is_slow(wire, to, now))
 			port->waits &= ~(1u << i);
-		else if (to->blocked_since + WIRE_DEAF_NS < *next)
-			*next = to->blocked_since + WIRE_DEAF_NS;
+		else if (to->blocked_since + wire->deaf_ns < *next)
+			*next = to->blocked_since + wire->deaf_ns;
 	}
 	return !port->waits;
 }
@@ -371,7 +372,7 @@ static void enqueue(struct wire *wire, struct wire_port *to, struct wire_port *f
 	for (unsigned int copies = verdict->copies; copies; copies--) {
 		struct wire_frame *frame = copies > 1 ? frame_new(first->data, first->len) : first;
 
-		if (!frame || !has_room(to, now)) {
+		if (!frame || !has_room(wire, to, now)) {
 			dropped(&to->path[WAY_IN], &first->info, DROP_QUEUE);
 			free(frame);
 			continue;
@@ -390,7 +391,7 @@ static void enqueue(struct wire *wire, struct wire_port *to, struct wire_port *f
 		if (++to->queued > to->queued_most)
 			to->queued_most = to->queued;
 	}
-	if (to->queued >= WIRE_QUEUE_MAX && is_slow(to, now)) {
+	if (to->queued >= WIRE_QUEUE_MAX && is_slow(wire, to, now)) {
 		from->pauses += !from->waits;
 		from->waits |= 1u << (to - wire->port);
 	}
@@ -413,6 +414,8 @@ void port_link(struct wire_port *port, bool up)
 	port->up = up;
 	if (up)
 		return;
+	/* what the host has sent ends here, and does not wait until the link is up again */
+	port->waits = 0;
 	flush(port);
 	for (int way = 0; way < WAYS; way++)
 		port->path[way].busy_until = 0;
@@ -441,7 +444,7 @@ static void forward(struct wire *wire, struct wire_port *from, const uint8_t *da
 			continue;
 		}
 		/* each receiver has faults of its own */
-		frame = has_room(to, now) ? frame_new(data, len) : NULL;
+		frame = has_room(wire, to, now) ? frame_new(data, len) : NULL;
 		if (!frame) {
 			dropped(&to->path[WAY_IN], info, DROP_QUEUE);
 			continue;
@@ -640,7 +643,9 @@ uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now)
 				port->blocked_since = now;
 				return UINT64_MAX;
 			}
+			/* who comes in its place cannot send until it is read */
 			port->connected = false;
+			port->waits = 0;
 		}
 		path->count.datagrams += frames > 0;
 		for (left = frames ? frames : 1; left; left--) {

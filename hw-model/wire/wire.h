@@ -7,15 +7,18 @@
  * "out" is what the host sends, "in" is what it receives.  A frame goes through
  * the faults of its sender's "out", then, each copy, those of each receiver's "in".
  *
- * Nothing gets lost uncounted.  What a host has sent is its "out" frames and
- * drops; what was meant for a host, with the copies that its "in" made, is its
- * "in" frames and drops, and what is queued.
+ * Nothing that it has read gets lost uncounted.  What a host has sent is its
+ * "out" frames and drops; what was meant for a host, with the copies that its
+ * "in" made, is its "in" frames and drops, and what is queued.
  *
  * For a host that is slow nothing gets lost: whoever has filled its queue is not
  * read until half of it is gone.  The queue then has one datagram of each sender
- * more than its limit at most.  Hosts that wait for each other go on as long as
- * each receives while it cannot send.  A host that takes nothing for WIRE_DEAF_NS
- * is waited for no more, and what does not fit into its queue is dropped.
+ * more than its limit at most, and one more each time that a sender's link or
+ * host comes back.  Hosts that wait for each other go on as long as
+ * each receives while it cannot send.  A host that takes nothing for "deaf" seconds
+ * is waited for no more, and what does not fit into its queue is dropped.  They
+ * begin anew with each datagram that it takes, so one that takes only a few holds
+ * its senders up without a limit.
  */
 #ifndef PEERLANE_WIRE_H
 #define PEERLANE_WIRE_H
@@ -32,7 +35,8 @@
 #define WIRE_FRAME_MAX	9018		/* MTU 9000, header, VLAN tag */
 #define WIRE_TRAIN_MAX	69632		/* several frames in one datagram, as QEMU takes it */
 #define WIRE_QUEUE_MAX	4096		/* frames that wait for one host */
-#define WIRE_DEAF_NS	2000000000ull	/* who has taken nothing for so long holds nobody up */
+#define WIRE_DEAF	10		/* s; who has taken nothing for so long holds nobody up */
+#define WIRE_DEAF_MAX	600
 #define WIRE_RULES_MAX	64		/* for each way of a port */
 #define WIRE_HOLD_NS	10000000ull	/* a frame to be overtaken waits so long */
 #define WIRE_DELAY_MAX	10000000000ull
@@ -127,7 +131,7 @@ struct wire_port {
 	bool connected;
 	uint64_t blocked_since;		/* the host's socket is full; 0: it is not */
 	uint32_t waits;			/* for these ports, a bit for each: it is not read */
-	uint64_t pauses;		/* how often it began to */
+	uint64_t pauses;		/* how often it began to, if only for one turn */
 	bool trains;			/* the host takes several frames in one datagram */
 	bool up;
 	struct sockaddr_un peer;
@@ -147,6 +151,7 @@ struct wire {
 	struct wire_port port[WIRE_PORTS_MAX];
 	unsigned int ports;
 	uint64_t seed;
+	uint64_t deaf_ns;
 	uint64_t looks;			/* how many times the counters were read */
 	bool pcap;
 	uint64_t pcap_max;

@@ -691,7 +691,7 @@ static int wrong(struct end *e, const char *where)
 				if (!ok(came && wc.status &&
 					(wc.status == t[i].want ||
 					 (soft && wc.status == t[i].also)), "%s: %s",
-					t[i].what, ibv_wc_status_str(wc.status)))
+					t[i].what, came ? ibv_wc_status_str(wc.status) : "no completion"))
 					note("not %s", ibv_wc_status_str(t[i].want));
 			}
 		}
@@ -702,7 +702,7 @@ static int wrong(struct end *e, const char *where)
 			ok(came && (soft ? wc.status != IBV_WC_SUCCESS :
 				    wc.status == IBV_WC_LOC_LEN_ERR),
 			   "%s: what waits for it learns of it: %s", t[i].what,
-			   ibv_wc_status_str(wc.status));
+			   came ? ibv_wc_status_str(wc.status) : "no completion");
 		}
 		/* of a message that is too long the beginning may come */
 		if (!t[i].receive)

@@ -108,6 +108,11 @@ refused 'link needs "up" or "down"' a link sideways
 refused 'a link has both ways' a.in link down
 refused 'seed needs a number' seed
 refused 'seed needs a number' seed x
+refused 'deaf needs seconds' deaf
+refused 'deaf needs seconds' deaf x
+refused 'deaf needs seconds' deaf 0
+refused 'deaf needs seconds' deaf 601
+check_eq "the longest time for the deaf" '{"ok":true}' "$(ask deaf 600)"
 refused 'no command is called "clear"' a clear all
 refused 'wait needs a number' a.out wait 1 any
 refused 'wait needs a number' a.out wait 1 any 0

@@ -408,7 +408,7 @@ static void links(void)
 	check_eq("the wire ends well", 0, wire_done());
 }
 
-/* Hosts that are not there, go away, or do not read */
+/* Hosts that are not there or go away, a wire that does, and frames that are under way */
 static void peers(void)
 {
 	struct sockaddr_un port = path("w/%c", 0);
@@ -454,10 +454,13 @@ static void peers(void)
 	check_eq("the wire ends well", 0, wire_done());
 }
 
-/* Host FROM sends to host TO, from PSN *NEXT on, until the wire takes no more; false: it takes all of it */
+/* Host FROM sends to host TO, from PSN *NEXT on, until the wire waits with its port, whose socket is full; false: it
+ * takes all of it
+ */
 static bool fill(int from, int to, uint32_t *next)
 {
 	struct roce frame = { .from = from, .to = to, .opcode = 4, .qp = 17, .body = 100 };
+	bool waits = false;
 	char pauses[16];
 	uint64_t before;
 
@@ -473,8 +476,10 @@ static bool fill(int from, int to, uint32_t *next)
 			(*next)++;
 		else if (errno != EAGAIN)
 			die("a frame is sent");
-		else if (counter_now(pauses) > before)
+		else if (waits)
 			return true;
+		else
+			waits = counter_now(pauses) > before;
 	}
 	return false;
 }
@@ -504,9 +509,11 @@ static void slow(void)
 {
 	struct roce more = { .from = 0, .to = 1, .opcode = 4, .qp = 17, .body = 100 };
 	uint32_t sent = 0, came = 0, sent_back = 0, came_back = 0;
-	uint64_t taken_by_b;
+	uint64_t before, lost, taken_by_b;
 
 	wire_begin("--seed", "1");
+	/* longer than all that follows takes */
+	order("deaf 600");
 	check(fill(0, 1, &sent), "who sends to a host that does not read is not read either");
 	check(sent > 4096 && counter_now("b/queued") == 4096 && counter_now("b/queued_most") == 4096,
 	      "a bounded number of frames waits (%u)", sent);
@@ -532,9 +539,28 @@ static void slow(void)
 	check(all_come(1, &came, sent), "and is killed: what it has sent comes");
 	check(reaches(2, 0) && reaches(0, 1), "and who takes its place is read");
 
+	check(fill(0, 1, &sent), "who sends waits");
+	json_object_put(ask_now("a link down"));
+	order("a link up");
+	lost = counter("a/out/drops/link");
+	check(lost > 0 && all_come(1, &came, sent - lost), "its link goes down: what it has sent by then is dropped");
+	came = sent;
+	check(reaches(0, 1), "and what it sends when the link is up again comes");
+
+	before = counter("a/out/frames");
+	check(fill(0, 1, &sent), "who sends waits");
+	close(host[0]);
+	roce_send(&(struct roce){ .from = 2, .to = 0, .opcode = 4, .qp = 17, .body = 100 });
+	check_eq("and is killed: a frame for it goes nowhere", 1, counter("a/in/drops/peer"));
+	host_open(0);
+	check(reaches(0, 2), "but who takes its place is read");
+	check_eq("what the wire had read comes", counter("a/out/frames") - before - 1, drain(1));
+	came = sent;
+
 	taken_by_b = counter("b/in/frames");
 	check(fill(0, 1, &sent), "the host takes nothing any more");
-	check(reaches(0, 2), "then the sender goes on without it");
+	json_object_put(ask_now("deaf 1"));
+	check(reaches(0, 2), "after the time for the deaf the sender goes on without it");
 	check(counter("b/queued") == 4096, "what waits for it is kept");
 	roce_send(&more);
 	taken_by_b = counter("b/in/frames") - taken_by_b;

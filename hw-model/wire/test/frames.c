@@ -177,8 +177,11 @@ static void parsing(void)
 			data[6 + rand() % 60] = rand();
 		len = 14 + rand() % len;
 		/* The wire can wait for b, which this program is, too */
-		while (!transmit_now(0, data, len))
+		while (!transmit_now(0, data, len)) {
+			if (errno != EAGAIN)
+				die("a frame is sent");
 			receive(1, got, 1);
+		}
 		while (receive(1, got, 0) >= 0)
 			;
 	}

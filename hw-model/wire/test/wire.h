@@ -87,11 +87,13 @@ static struct sockaddr_un path(const char *format, int n)
 static void host_open(int n)
 {
 	struct sockaddr_un mine = path("w/%c.host", n);
+	struct timeval bound = { .tv_sec = BOUND / 1000 };
 
 	unlink(mine.sun_path);
 	host[n] = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (host[n] < 0 || bind(host[n], (struct sockaddr *)&mine, sizeof(mine)))
 		die("a host's socket");
+	setsockopt(host[n], SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof(bound));
 }
 
 static bool transmit_with(int n, const void *data, size_t len, int flags)
