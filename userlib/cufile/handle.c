@@ -317,11 +317,12 @@ static bool same_position(int a, int b)
 static bool same_open(int a, int b)
 {
 	struct stat sa, sb;
-	long r = fcntl(a, F_DUPFD_QUERY, b);
+	long me, r = fcntl(a, F_DUPFD_QUERY, b);
 
 	if (r >= 0)
 		return r;
-	r = syscall(SYS_kcmp, gettid(), gettid(), KCMP_FILE, a, b);
+	me = syscall(SYS_gettid);
+	r = syscall(SYS_kcmp, me, me, KCMP_FILE, a, b);
 	if (r >= 0)
 		return !r;
 	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev &&
