@@ -26,6 +26,7 @@ static struct block {
 static size_t in_use, peak;
 static uint64_t bytes_read, bytes_written;
 static unsigned int hits, misses, right;
+static struct json_object *requests, *sizes;	/* numbers of blocks in order; of each block */
 static CUfileHandle_t fh;
 static uint64_t seed = 0x9e3779b97f4a7c15ull;
 
@@ -83,6 +84,7 @@ static void compute(struct block *b)
 
 static void use(struct block *b, unsigned int when)
 {
+	json_object_array_add(requests, json_object_new_int((int)(b - block)));
 	if (b->gpu) {
 		hits++;
 	} else {
@@ -109,18 +111,21 @@ int main(int argc, char **argv)
 {
 	struct json_object *result = json_object_new_object();
 	unsigned int i, computed = 0;
-	double first, began;
+	double first, began, ratio;
 	off_t end = 0;
 	int fd;
 
 	if (argc != 3)
 		return 2;
 	gpu_open();
+	requests = json_object_new_array();
+	sizes = json_object_new_array();
 	/* as many small ones as large ones */
 	for (i = 0; i < KEYS; i++) {
 		size_t least = KIB(4) << any() % 9;
 
 		block[i].size = least + any() % (least / KIB(4) + 1) * KIB(4);
+		json_object_array_add(sizes, json_object_new_int64((int64_t)block[i].size));
 		block[i].at = end;
 		end += (off_t)block[i].size;
 	}
@@ -139,8 +144,6 @@ int main(int argc, char **argv)
 	/* what is left goes to the drive, and the library is opened anew */
 	while (in_use)
 		evict();
-	note("%s: %u hits, %u misses: a hit ratio of %.3f; %s", argv[2], hits, misses,
-	     (double)hits / (hits + misses), stats().reason);
 	cuFileHandleDeregister(fh);
 	cuFileDriverClose();
 	close(fd);
@@ -153,12 +156,17 @@ int main(int argc, char **argv)
 		continue;
 	use(&block[i], ACCESSES + 1);
 	first = seconds() - began;
+	ratio = (double)hits / (hits + misses);
+	note("%s: %u hits, %u misses: a hit ratio of %.3f; %s", argv[2], hits, misses, ratio,
+	     stats().reason);
+	json_object_object_add(result, "requests", requests);
+	json_object_object_add(result, "sizes", sizes);
 	json_set(result, "accesses", ACCESSES + 1);
 	json_set(result, "right", right);
 	json_set(result, "hits", hits);
 	json_set(result, "misses", misses);
 	json_set(result, "computed", computed);
-	json_set(result, "hit_ratio", (double)hits / (hits + misses));
+	json_set(result, "hit_ratio", ratio);
 	json_set(result, "read", bytes_read);
 	json_set(result, "written", bytes_written);
 	json_set(result, "peak", peak);

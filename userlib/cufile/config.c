@@ -633,7 +633,7 @@ bool of_descriptor(int fd, const char *key, uint64_t *n)
 	char name[16];
 
 	snprintf(name, sizeof(name), "%d", fd);
-	return number_in("/proc/self/fdinfo", name, key, n);
+	return number_in("/proc/thread-self/fdinfo", name, key, n);
 }
 
 /*

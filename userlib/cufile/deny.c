@@ -206,7 +206,7 @@ bool deny_mount(int fd, char *point, char *type, uint64_t *dev)
 	uint64_t id;
 	FILE *f;
 
-	f = of_descriptor(fd, "mnt_id:", &id) ? fopen("/proc/self/mountinfo", "re") : NULL;
+	f = of_descriptor(fd, "mnt_id:", &id) ? fopen("/proc/thread-self/mountinfo", "re") : NULL;
 	while (f && !found && getline(&line, &room, f) > 0) {
 		found = mount_parse(line, &m) && (uint64_t)m.id == id &&
 			strlen(m.point) < PATH_MAX && strlen(m.type) < 64 &&

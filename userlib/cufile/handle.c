@@ -79,7 +79,7 @@ static int open_again(int fd, int flags, int more)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	flags &= O_ACCMODE | O_SYNC | O_DSYNC;
 	flags |= O_CLOEXEC | more;
 	return open(path, flags);
@@ -289,6 +289,26 @@ static unsigned int free_slot(void)
 }
 
 /*
+ * Have they one position?  Another thread may read by it meanwhile, in short calls: then @b's is
+ * between two of @a's, and again the next time.  One that stands still is so once at most.
+ */
+static bool same_position(int a, int b)
+{
+	uint64_t before, between, after;
+	int tries, passed = 0;
+
+	for (tries = 0; tries < 8; tries++) {
+		if (!of_descriptor(a, "pos:", &before) || !of_descriptor(b, "pos:", &between) ||
+		    !of_descriptor(a, "pos:", &after))
+			return false;
+		if (before == after)
+			return between == before;
+		passed += before <= between && between <= after;
+	}
+	return passed > 1;
+}
+
+/*
  * Are these descriptors of one open()?  Where the kernel does not tell, as it does
  * from 6.10 on or to who may compare processes: of one file, with the flags and the
  * position that those of one open() have in common.  lseek() is not asked for it, as it
@@ -297,18 +317,17 @@ static unsigned int free_slot(void)
 static bool same_open(int a, int b)
 {
 	struct stat sa, sb;
-	uint64_t at_a, at_b;
-	long r = fcntl(a, F_DUPFD_QUERY, b);
+	long me, r = fcntl(a, F_DUPFD_QUERY, b);
 
 	if (r >= 0)
 		return r;
-	r = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, a, b);
+	me = syscall(SYS_gettid);
+	r = syscall(SYS_kcmp, me, me, KCMP_FILE, a, b);
 	if (r >= 0)
 		return !r;
 	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev &&
 	       sa.st_ino == sb.st_ino && fcntl(a, F_GETFL) == fcntl(b, F_GETFL) &&
-	       of_descriptor(a, "pos:", &at_a) && of_descriptor(b, "pos:", &at_b) &&
-	       at_a == at_b;
+	       same_position(a, b);
 }
 
 /* With the lock held: is this descriptor registered? */

@@ -140,7 +140,11 @@ struct config {
 bool config_load(struct config *cfg, char *err, size_t size);
 /* Bytes that this process may still use; what is in the page cache can make room. */
 uint64_t config_memory_left(void);	/* while open */
-/* What /proc says behind @key, in decimal; false: nothing.  It does not wait for who uses @fd. */
+/*
+ * What /proc says behind @key, in decimal; false: nothing.  @fd is the calling thread's, which may
+ * have unshared its descriptors or outlive main()'s thread.  It does not wait for who uses @fd, so
+ * of two calls another thread may have moved the position between them.
+ */
 bool of_descriptor(int fd, const char *key, uint64_t *n);
 CUfileOpError config_set_size(unsigned int param, size_t value);
 CUfileOpError config_set_flag(unsigned int param, bool value);

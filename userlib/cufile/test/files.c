@@ -284,7 +284,7 @@ void test_number_read(void)
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register memory = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct uffdio_zeropage page = { 0 };
-	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC), i;
+	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK), i;
 	pthread_t reader, other_one;
 	struct held_read h = { 0 };
 	struct uffd_msg fault;
@@ -321,6 +321,89 @@ void test_number_read(void)
 	munmap(h.to, 4096);
 	close(faults);
 	close(h.fd);
+}
+
+static void *ask_for_moved(void *arg)
+{
+	int *fd = arg;
+
+	forbid(SYS_kcmp, EPERM);
+	reg(*fd);
+	mock.moved_fd = *fd;
+	is(reg_error(*fd), 5028, "its position moves at each look: the descriptor is known");
+	mock.moved_fd = 0;
+	if (lseek(*fd, 2, SEEK_SET) != 2)
+		abort();
+	close(*fd);
+	if (open(path, O_RDWR) != *fd)
+		abort();
+	mock.moved_fd = *fd;
+	is(reg_error(*fd), 0, "opened anew, and moved past where the first stands: registered");
+	mock.moved_fd = 0;
+	return NULL;
+}
+
+/* As while another thread reads by the descriptor in short calls */
+void test_number_moved(void)
+{
+	pthread_t thread;
+	int fd;
+
+	fresh(NULL);
+	fd = make(path, 0, "abcd", 4);
+	mock.no_query = true;
+	pthread_create(&thread, NULL, ask_for_moved, &fd);
+	pthread_join(thread, NULL);
+	mock.no_query = false;
+	close(fd);
+}
+
+/* One and the next are another file's in all threads but one, which has unshared its descriptors */
+struct unshared {
+	int fd[32];
+};
+
+static void *register_alone(void *arg)
+{
+	struct unshared *u = arg;
+	char *g = gpu(4096);
+	CUfileHandle_t fh;
+	int fd, i;
+
+	if (unshare(CLONE_FILES))
+		abort();
+	forbid(SYS_kcmp, EPERM);
+	for (i = 0; i < 32; i++)
+		close(u->fd[i]);
+	fd = make(path, 0, "mine", 4);
+	is(fd, u->fd[0], "a number that is another file's in the other threads");
+	fh = reg(fd);
+	is(reg_error(fd), 5028, "is registered");
+	is(cuFileRead(fh, g, 4, 0, 0), 4, "and read");
+	check(!memcmp(mem(g), "mine", 4), "as this thread's file");
+	cuFileHandleDeregister(fh);
+	close(fd);
+	gpu_free(g);
+	return NULL;
+}
+
+void test_number_unshared(void)
+{
+	struct unshared u;
+	pthread_t thread;
+	int i;
+
+	fresh(NULL);
+	u.fd[0] = make(other, 0, "theirs", 6);
+	for (i = 1; i < 32; i++)
+		u.fd[i] = dup(u.fd[0]);
+	mock.no_query = true;
+	pthread_create(&thread, NULL, register_alone, &u);
+	pthread_join(thread, NULL);
+	mock.no_query = false;
+	for (i = 0; i < 32; i++)
+		close(u.fd[i]);
+	unlink(other);
 }
 
 /* The number of the @which-th descriptor of the library's that leads to the file, or -1 */

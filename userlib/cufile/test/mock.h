@@ -58,6 +58,7 @@ struct mock {
 	uint32_t dio_align;	/* blocks of direct IO, 0 what they are */
 	bool no_again;		/* no file can be opened once more */
 	bool no_query;		/* the kernel does not compare descriptors by fcntl() */
+	int moved_fd;		/* moved on by each look at a position, 0 none */
 	const char *locks;	/* what /proc/locks has, NULL: what it is */
 	bool block;		/* who asks about a file is told of a block device */
 	int gpu;		/* number of the GPU that all memory is of */

@@ -48,7 +48,7 @@ int open(const char *path, int flags, ...)
 	fd = mock_nv_open(path);
 	if (fd != -2)
 		return fd;
-	if (mock.no_again && !strncmp(path, "/proc/self/fd/", 14)) {
+	if (mock.no_again && !strncmp(path, "/proc/thread-self/fd/", 21)) {
 		errno = EACCES;
 		return -1;
 	}
@@ -69,6 +69,9 @@ FILE *fopen(const char *path, const char *mode)
 	FILE *(*real_fopen)(const char *, const char *);
 
 	*(void **)&real_fopen = mock_real(&at, "fopen");
+	if (mock.moved_fd && !strncmp(path, "/proc/thread-self/fdinfo/", 25) &&
+	    lseek(mock.moved_fd, 1, SEEK_CUR) < 0)
+		abort();
 	return real_fopen(mock.locks && !strcmp(path, "/proc/locks") ? mock.locks : path, mode);
 }
 

@@ -1689,6 +1689,8 @@ static void alone(const char *dir)
 	test_number_taken();
 	test_number_blind();
 	test_number_read();
+	test_number_moved();
+	test_number_unshared();
 	test_half_there();
 	test_strict_end();
 	test_huge();

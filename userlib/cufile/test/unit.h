@@ -243,6 +243,8 @@ void test_number_again(void);
 void test_number_taken(void);
 void test_number_blind(void);
 void test_number_read(void);
+void test_number_moved(void);
+void test_number_unshared(void);
 void test_cancel(void);
 void test_half_there(void);
 void test_grows(void);
