@@ -338,9 +338,39 @@ check_eq "… and a drawing of each" 4 "$(grep -c '<svg ' hosts-beside)"
 check "… the direct one" has hosts-beside '<p class="dim">Topology <code>same-switch</code>, guest kernel 7.2.</p>'
 check "… the staged one" has hosts-beside '<p class="dim">Topology <code>no-window</code>, guest kernel 6.12.</p>'
 check_eq "… no id is there twice" "" "$(grep -o ' id="[^"]*"' hosts-pair.html | sort | uniq -d)"
-jq '.transfers[1].path = "p2p"' hosts-staged.json >hosts-mixed.json
+jq '.transfers[1] += {path: "p2p", host_bytes: 0}' hosts-staged.json >hosts-mixed.json
 check "what is neither direct nor staged as a whole" "$report" mixed.html hosts-direct.json hosts-mixed.json
 check "… stands beside nothing" hasnt mixed.html '<div class="beside">'
+# of scenarios/try: RDMA, which no program reports, so that the devices' counters stand for it; and files without a GPU
+# of_try NAME COUNTED: its result
+of_try() {
+	jq -nc -L "$TOP/scenarios/lib/accounting" --arg name "$1" --argjson counted "$2" '
+		include "try";
+		{scenario: $name, topology: $name, kernel: "7.2"} + machine([]; $counted)
+		| page([{host: "a", devices: [], counted: {}}, {host: "b", devices: [], counted: {}}];
+			{ports: ({a: {}, b: {}} | map_values({out: {frames: 1, roce: {}, drops: {}}, in: {frames: 1, roce: {}, drops: {}}}))};
+			{title: $name, accel: "tcg", seconds: 1, verdict: "pass"})'
+}
+of_try rdma-direct '{"a": {"gpu0": {"bar1-dma-read": 64}, "cx0": {"data-host-read": 0}}, "b": {"gpu0": {"bar1-dma-write": 64}, "cx0": {"data-host-read": 0, "data-host-write": 0}}}' >try-direct.json
+of_try rdma-staged '{"a": {"gpu0": {}, "cx0": {"data-host-read": 72}}, "b": {"gpu0": {}, "cx0": {"data-host-read": 0, "data-host-write": 80}}}' >try-staged.json
+of_try rdma-partly '{"a": {"gpu0": {"bar1-dma-read": 64}, "cx0": {"data-host-read": 0}}, "b": {"gpu0": {}, "cx0": {"data-host-read": 0, "data-host-write": 64}}}' >try-partly.json
+check "a page of RDMA, direct and staged" "$report" try.html try-direct.json try-staged.json
+check_eq "… of which the devices know no equal bytes, stands side by side" "Direct: rdma-direct Staged: rdma-staged" \
+	"$(grep -oE '<h3>(Direct|Staged): <a href="#r[12]">[a-z-]*' try.html | sed 's/<[^>]*>//g' | xargs)"
+check "… and its path has words" has try.html '<b>host</b>: from or to host memory'
+check "a page of RDMA that one host has staged" "$report" partly.html try-partly.json try-staged.json
+check_eq "… stands beside nothing, as it is neither" "" "$(grep -oE '<h3>(Direct|Staged)' partly.html)"
+for path in posix cache mixed host; do
+	jq --arg path "$path" '.transfers[1].path = $path' direct.json >neither.json
+	jq --arg path "$path" '.transfers[].path = $path' direct.json >"staged-$path.json"
+	check "a page of p2p and $path" "$report" neither.html neither.json staged.json
+	check_eq "… stands beside nothing" 0 "$(grep -c '^<div class="beside">' neither.html)"
+	check "a page of $path" "$report" "staged-$path.html" direct.json "staged-$path.json"
+	check_eq "… is no direct one" 1 "$(grep -c '<h3>Staged: <a href="#r2">' "staged-$path.html")"
+done
+jq '.transfers[1].host_bytes = 4096' direct.json >neither.json
+check "a page of p2p with bytes through host memory" "$report" neither.html neither.json staged.json
+check_eq "… is no direct one" 0 "$(grep -c '^<div class="beside">' neither.html)"
 check "the results can be saved from the page" test "$(grep -o 'data:application/json;base64,[^"]*' pair.html |
 	sed 's/.*,//' | base64 -d | jq -cS .)" = "$(jq -csS . direct.json staged.json)"
 
