@@ -76,7 +76,7 @@ wrong MIT pool/o/one_1_all.deb $wrong - usr/src
 empty MIT pool/o/one_1_all.deb $sum - usr/gone
 one MIT pool/o/one_1_all.deb $sum usr/src/one.tar.xz modules/one/kept
 END
-check_fails "the others come all the same: it fails in the end, and says what is missing" '^peerlane: not fetched: gone wrong empty$' fetch
+check_fails "the others come all the same: it fails in the end, and says what is missing" '^peerlane: not fetched: gone wrong empty, for the reasons above\. make check-nightly .*-x third-party' fetch
 check_eq "... what can be had is there" source "$(cat "$cache/third-party/one/kept/one.c")"
 for each in gone wrong empty; do
 	check "... and $each is not" test ! -e "$cache/third-party/$each"
