@@ -13,6 +13,8 @@
 #			the program is started once more, inside.  A bundle brings its tools.
 #	ENTER		what to put before a command that needs them, or nothing:
 #			${ENTER:+"$ENTER"} sh script
+#			There the user's files are not to be seen: one can be its standard input
+#	enter		makes the build root where there is none; ENTER then prints nothing itself
 #	CALLED		before the names of these programs: CALLEDrun is what the user calls
 #	PROGRAM		as the user calls it
 #	version		of the checkout or the bundle
@@ -76,6 +78,10 @@ where_folder() {
 
 inside() {
 	[ -z "$ENTER" ] || exec "$ENTER" "$TOP/scenarios/${PROGRAM##*/}" "$@"
+}
+
+enter() {
+	[ -z "$ENTER" ] || "$ENTER" true >&2 || exit 64
 }
 
 version() {

@@ -17,11 +17,15 @@ need_file "$BUILD/qemu/qemu-system-x86_64" "$BUILD/guest/7.2/base.cpio" "$BUILD/
 check_eq "there is no network here" lo "$(sed '1,2d;s/:.*//;s/ //g' /proc/net/dev)"
 clone=$OUT/clone
 third=$OUT/a-clone-in-another-folder
-# .git too, so that they are of one commit
-for each in "$clone" "$third"; do
-	copy_tree "$each"
-	[ ! -e "$TOP/.git" ] || cp -R "$TOP/.git" "$each/"
-done
+copy_tree "$clone"
+copy_tree "$third"
+# Of one commit with a time of its own: this checkout may be a worktree, whose history is elsewhere, or have none
+unset SOURCE_DATE_EPOCH
+in_clone() { GIT_COMMITTER_DATE='1234567890 +0000' git -C "$clone" -c user.name=a -c user.email=a@b.invalid "$@" >>"$OUT/git.log" 2>&1; }
+check "the clone is a repository" in_clone init -q
+check "... of all files" in_clone add -A
+check "... in one commit" in_clone commit -q -m all
+cp -R "$clone/.git" "$third/"
 at_exit 'rm -rf "$clone" "$third"'
 # build_in CLONE GOAL...; the twins with sanitizers are in no guest
 build_in() {
@@ -70,6 +74,8 @@ both_make() {
 }
 check "a third clone builds" build_in "$third" qemu guest-7.2 guest-6.12 wire || diag "$(tail -n 30 build.log)"
 both_make "the bundle" bundle/make-bundle
+check_eq "its files have the time of the commit" "2009-02-13 23:31:30" \
+	"$(zstd -dc --long=27 "$clone/$(cat "$clone.made")" | tar -tv --utc --full-time | awk 'NR == 1 { print $4, $5 }')"
 both_make "the image" bundle/make-image
 find_stages
 if [ "$(id -u)" != 0 ]; then

@@ -3,7 +3,7 @@
 # desc: each error of the launcher and of the maker of snapshots says what happened, why, and what to do
 # tags: quick harness
 # tier: check
-# timeout: 60
+# timeout: 120
 . "$TOP/scenarios/lib/case.sh"
 need_tool cpio flock jq setpriv
 
@@ -68,9 +68,11 @@ echo no archive >guest/overlay.cpio
 says "an archive" 'overlay.cpio is no archive: it has no end, .*run: make' launcher "$start"
 rm guest/overlay.cpio
 says "a case that is too large" 'the case takes more than the 1 GiB of the device .*: put large files on a drive' launcher "wc() { echo 2000000000; }; $start"
-says "an emulator" 'guest bad: QEMU did not start; its messages .*/qemu.log. say which of its arguments .*/qemu.args. or files is wrong' launcher "$start"
+says "an emulator" 'guest bad: QEMU did not start; see its arguments .*/qemu.args. and its messages .*/qemu.log.:' launcher "$start"
 check "... with them" grep -q 'this emulator is none' said
 says "QMP" 'QMP is busy: another command has waited .* 20 s; look at .*/qemu.log, or try again' launcher 'flock() { return 1; }; vm_qmp loaded "{}"'
+check_eq "... which a guest that asks for counters is told" "error QMP is busy: another command has waited for QEMU's reply for 20 s" \
+	"$(launcher 'flock() { return 1; }; vm_host_command loaded "counters gpu0"' | sed 's/;.*//')"
 says "a guest that was not started" 'no guest nobody runs: vm_start did not start it, .*; call vm_start first' launcher 'vm_wait nobody 1'
 mkdir -p late quiet
 mkfifo late/exit quiet/exit
@@ -85,7 +87,7 @@ rm loud/console.log
 # it asks before there is anything that it could be asked by
 printf '#!/bin/sh\nexit 1\n' >bin/flock
 chmod +x bin/flock
-says "another run" 'another run works in .*, and its clean-up holds .*: wait for its end, or work in another folder' env PATH="$OUT/bin:$PATH" sh -c '. "$TOP/scenarios/lib/machine/vm.sh"'
+says "another run" 'the clean-up of an earlier run in .* has held .*/.guard for 30 s: wait for its end, or work in another folder' env PATH="$OUT/bin:$PATH" sh -c '. "$TOP/scenarios/lib/machine/vm.sh"'
 rm .guard bin/flock
 
 # what a guest is told
@@ -146,7 +148,7 @@ cpio=$OUT/guest/none.cpio
 makes "no initramfs" 'cannot write the initramfs and the case to .*, for the reason above: free room'
 fakes mkfifo 'exit 1'
 makes "no pipes" 'cannot make pipes in .*, for the reason above: set PEERLANE_CACHE'
-makes "an emulator that ends" "the machine ended before it was ready: QEMU ended it; correct the machine, QEMU's arguments .$OUT/kept/args. or"
+makes "an emulator that ends" "the machine ended before it was ready: QEMU ended, with no complaint on its console; correct the machine, QEMU's arguments .$OUT/kept/args. or"
 check "... with what it printed" grep -q '^snapshot: QEMU: this emulator is none' said
 # when the emulator has written both
 fakes timeout 'read -r line; exit 124'
@@ -157,7 +159,7 @@ qemu=$OUT/bin/ready
 export SAYS='init: no device'
 makes "an init that ends" "the guest's init ended before it was ready: init: no device; correct the guest's image"
 unset SAYS
-unsaved='QEMU cannot save the machine to .*/state .free room there, or boot without a snapshot.: '
+unsaved='QEMU cannot save the machine to [^ ]*/made .free room there, or boot without a snapshot: PEERLANE_SNAPSHOT=0.: '
 qemu=$OUT/bin/ready
 replies qmp_capabilities '{"error": "no such capability"}' 1
 makes "it cannot be saved" "$unsaved.*no such capability"
@@ -173,7 +175,7 @@ fakes sleep 'exit 0'
 makes "saving takes too long" "${unsaved}60 s were not enough"
 qemu=$OUT/bin/ready
 replies quit '' 1
-makes "it does not end" 'QEMU does not end when it is told to: it does not reply; boot without a snapshot'
+makes "it does not end" 'QEMU does not end when it is told to: it does not reply; boot without a snapshot .PEERLANE_SNAPSHOT=0.'
 qemu=$OUT/bin/ready
 replies nothing ''
 export CONSOLE='WARNING: CPU: 0 PID: 1 at there.c:1'
@@ -187,15 +189,24 @@ makes "it cannot be kept" 'cannot write it out to .*/snapshot, for the reason ab
 
 # ---- none was left out ----
 
-# unsaid FUNCTION FILE: how its messages begin, of those that were not seen here; of those that begin with a value, nothing is known
+# unsaid FUNCTION FILE: its messages that were not seen here, each value in them as $. One that is a value as a whole says
+# nothing here.
 unsaid() {
-	grep -oE "(^|[^a-z_])$1 \"[A-Za-z][^\"\$:(]*" "$2" | sed 's/^.*"//; s/ *$//' | sort -u | while IFS= read -r begin; do
-		grep -qF -e "$begin" all || echo "$begin"
+	sed -E ':again; s/[$]([(][^()]*[)]|[{][^{}]*[}]|[A-Za-z_]+|[0-9@*#])/\x01/; t again' "$2" | grep -oE "(^|[^a-z_])$1 \"[^\"]*[A-Za-z][^\"]*\"" |
+		sed -E 's/^[^"]*"//; s/"$//' | sort -u | while IFS= read -r message; do
+		grep -qE -e "$(printf '%s\n' "$message" | sed 's/[][\.*^$+?(){}|]/\\&/g; s/\x01/.*/g')\$" all || printf '%s\n' "$message" | tr '\001' '$'
 	done
 }
 # the bundle's own message is that of build/bundle
-check_eq "each error of the launcher was seen" "the bundle has no" "$(unsaid vm_say "$TOP/scenarios/lib/machine/vm.sh")"
+check_eq "each error of the launcher was seen" 'the bundle has no $ (Contents, in its README.md); a checkout has it' "$(unsaid vm_say "$TOP/scenarios/lib/machine/vm.sh")"
 check_eq "each error of the maker was seen" "" "$(unsaid die "$TOP/scenarios/lib/machine/snapshot.sh")"
-printf 'die "something else"\n' >bad.sh
-check_eq "another one is seen" "something else" "$(unsaid die bad.sh)"
+cat >bad.sh <<'END'
+die "something else"
+die "$unsaved: $(no "messages") of this kind"
+die "cannot make the folder $work, for another reason: ${x}"
+die "$@"
+END
+check_eq "others are seen, also those that begin as another does" '$: $ of this kind
+cannot make the folder $, for another reason: $
+something else' "$(unsaid die bad.sh)"
 finish

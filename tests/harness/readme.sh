@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: each command of README.md works as printed in a new clone, and the report of the demo is complete
+# desc: each block of commands of README.md works as printed in a new clone, and the report of the demo is complete
 # tags: harness build guest rdma
 # tier: nightly
 # timeout: 1800

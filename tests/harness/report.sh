@@ -3,7 +3,7 @@
 # desc: the report page says what the results say, and refuses what it cannot draw
 # tags: quick
 # tier: check
-# timeout: 60
+# timeout: 120
 # shellcheck disable=SC2016 # jq programs
 . "$TOP/scenarios/lib/case.sh"
 need_tool jq xmllint
@@ -338,11 +338,60 @@ check_eq "… and a drawing of each" 4 "$(grep -c '<svg ' hosts-beside)"
 check "… the direct one" has hosts-beside '<p class="dim">Topology <code>same-switch</code>, guest kernel 7.2.</p>'
 check "… the staged one" has hosts-beside '<p class="dim">Topology <code>no-window</code>, guest kernel 6.12.</p>'
 check_eq "… no id is there twice" "" "$(grep -o ' id="[^"]*"' hosts-pair.html | sort | uniq -d)"
-jq '.transfers[1].path = "p2p"' hosts-staged.json >hosts-mixed.json
+jq '.transfers[1] += {path: "p2p", host_bytes: 0}' hosts-staged.json >hosts-mixed.json
 check "what is neither direct nor staged as a whole" "$report" mixed.html hosts-direct.json hosts-mixed.json
 check "… stands beside nothing" hasnt mixed.html '<div class="beside">'
+# of scenarios/try: RDMA, which no program reports, so that the devices' counters stand for it; and files without a GPU
+# of_try NAME COUNTED: its result
+of_try() {
+	jq -nc -L "$TOP/scenarios/lib/accounting" --arg name "$1" --argjson counted "$2" '
+		include "try";
+		{scenario: $name, topology: $name, kernel: "7.2"} + machine([]; $counted)
+		| page([{host: "a", devices: [], counted: {}}, {host: "b", devices: [], counted: {}}];
+			{ports: ({a: {}, b: {}} | map_values({out: {frames: 1, roce: {}, drops: {}}, in: {frames: 1, roce: {}, drops: {}}}))};
+			{title: $name, accel: "tcg", seconds: 1, verdict: "pass"})'
+}
+of_try rdma-direct '{"a": {"gpu0": {"bar1-dma-read": 64}, "cx0": {"data-host-read": 0}}, "b": {"gpu0": {"bar1-dma-write": 64}, "cx0": {"data-host-read": 0, "data-host-write": 0}}}' >try-direct.json
+of_try rdma-staged '{"a": {"gpu0": {}, "cx0": {"data-host-read": 72}}, "b": {"gpu0": {}, "cx0": {"data-host-read": 0, "data-host-write": 80}}}' >try-staged.json
+of_try rdma-partly '{"a": {"gpu0": {"bar1-dma-read": 64}, "cx0": {"data-host-read": 0}}, "b": {"gpu0": {}, "cx0": {"data-host-read": 0, "data-host-write": 64}}}' >try-partly.json
+check "a page of RDMA, direct and staged" "$report" try.html try-direct.json try-staged.json
+check_eq "… of which the devices know no equal bytes, stands side by side" "Direct: rdma-direct Staged: rdma-staged" \
+	"$(grep -oE '<h3>(Direct|Staged): <a href="#r[12]">[a-z-]*' try.html | sed 's/<[^>]*>//g' | xargs)"
+check "… and its path has words" has try.html '<b>host</b>: from or to host memory'
+check "a page of RDMA that one host has staged" "$report" partly.html try-partly.json try-staged.json
+check_eq "… stands beside nothing, as it is neither" "" "$(grep -oE '<h3>(Direct|Staged)' partly.html)"
+for path in posix cache mixed host; do
+	jq --arg path "$path" '.transfers[1].path = $path' direct.json >neither.json
+	jq --arg path "$path" '.transfers[].path = $path' direct.json >"staged-$path.json"
+	check "a page of p2p and $path" "$report" neither.html neither.json staged.json
+	check_eq "… stands beside nothing" 0 "$(grep -c '^<div class="beside">' neither.html)"
+	check "a page of $path" "$report" "staged-$path.html" direct.json "staged-$path.json"
+	check_eq "… is no direct one" 1 "$(grep -c '<h3>Staged: <a href="#r2">' "staged-$path.html")"
+done
+jq '.transfers[1].host_bytes = 4096' direct.json >neither.json
+check "a page of p2p with bytes through host memory" "$report" neither.html neither.json staged.json
+check_eq "… is no direct one" 0 "$(grep -c '^<div class="beside">' neither.html)"
 check "the results can be saved from the page" test "$(grep -o 'data:application/json;base64,[^"]*' pair.html |
 	sed 's/.*,//' | base64 -d | jq -cS .)" = "$(jq -csS . direct.json staged.json)"
+
+# ---- on a machine that has only what host-tools.list names: jq is in the build root, where the user's files are not to be seen ----
+mkdir -p tree/images/build host
+cp -R "$TOP/scenarios" "$TOP/versions.mk" tree/
+printf '#!/bin/sh\necho "the root is entered" >&2\ncd / && PATH=/usr/bin:/bin exec "$@"\n' >tree/images/build/in-root
+printf '#!/bin/sh\necho 1\n' >tree/images/build/version
+chmod +x tree/images/build/*
+awk '!/^#/ && NF && $1 !~ /\// { print $1 }' "$TOP/images/build/host-tools.list" | while read -r tool; do
+	! command -v "$tool" >/dev/null || ln -s "$(command -v "$tool")" "host/$tool"
+done
+on_host() { env -u PEERLANE_IN_ROOT PATH="$OUT/host" "$@"; }
+check "a page" on_host tree/scenarios/report host.html direct.json staged.json
+check_eq "... is the same" "$(sed '/This page was made/d' pair.html)" "$(sed '/This page was made/d' host.html)"
+check "... with a matrix" on_host tree/scenarios/report --matrix matrix.json host.html good.json
+check_fails "what is none is refused" 'matrix.json is no result of scenarios/run: it needs scenario' on_host tree/scenarios/report host2.html matrix.json
+check_eq "a table" "$("$report" --text direct.json staged.json)" "$(on_host tree/scenarios/report --text direct.json staged.json 2>/dev/null)"
+check_eq "scenarios/draw --json" "$("$TOP/scenarios/draw" --json same-switch)" "$(on_host tree/scenarios/draw --json same-switch 2>/dev/null)"
+check "... and a drawing" on_host tree/scenarios/draw --svg host.svg same-switch
+rm -rf tree
 
 # ---- for terminals ----
 "$report" --text direct.json staged.json >text.out

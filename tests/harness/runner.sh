@@ -420,6 +420,8 @@ night() { PEERLANE_CACHE=$OUT/no-cache "$TOP/tests/run" --cases others --out out
 check_fails "--tier nightly does not skip what could be fetched: it says what is missing, and what to do" \
 	'the cache lacks some, so that cases would skip: .*nvidia-open .*run on the host: make third-party' night --tier nightly
 check_false "and runs nothing" test -e out3
+check "where cases are picked, they may skip" night --tier nightly fix/of-others
+check "... also by a pattern" night --tier nightly -k of-others
 check "without such a case it runs" night --tier nightly -x third-party
 check "and in a tier that may skip" night --tier check
 sed -n 's/^\([^# ]*\) .*/\1/p' "$TOP/images/build/third-party.list" | while IFS= read -r name; do

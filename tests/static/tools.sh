@@ -31,7 +31,7 @@ called() {
 	printf '%s\n' $builtins >>"$OUT/own"
 	cut -f 2 "$OUT/commands" | sort -u | grep -vxF -f "$OUT/own"
 }
-# head_of FILE: the lines before it enters the root
+# head_of FILE: the lines before it enters the root for good; one that runs single commands there, with ENTER, has no such line
 head_of() {
 	awk '/exec .*in-root|^inside / { exit } { print }' "$1"
 }
@@ -53,12 +53,18 @@ outside='images/build/in-root images/build/build-root images/build/fetch images/
 	images/build/install scenarios/lib/where.sh scenarios/lib/options.sh .ci/run'
 mkdir -p "$OUT/heads"
 # shellcheck disable=SC2086
-grep -E '^(images|scenarios|tests)/' "$OUT/files" | grep -v /guest/ | scripts | xargs grep -lE '^[^#]*exec .*in-root|^inside ' |
+grep -E '^(images|scenarios|tests)/' "$OUT/files" | grep -v /guest/ | scripts | xargs grep -lE '^[^#]*exec .*in-root|^inside |^[^#]*[$][{]ENTER:[+]' |
 	grep -vxF -e tests/static/tools.sh | grep -vxF "$(printf '%s\n' $outside)" >"$OUT/entering"
 while IFS= read -r file; do
 	head_of "$file" >"$OUT/heads/$(echo "$file" | tr / .)"
 done <"$OUT/entering"
 check "there are scripts that enter the root" test "$(wc -l <"$OUT/entering")" -ge 10
+# The goals of the GPU's machine compile there; their cases say what they need
+awk '/^else$/ { inside = 1 } /^endif$/ { inside = 0 } !inside && /^\t/' Makefile | sed 's,in-root .*,in-root,' >"$OUT/recipes"
+# shellcheck disable=SC2086
+check_eq "each script that they begin with is read" "" "$(grep -oE '(images|scenarios|tests)/[a-z0-9/-]+' "$OUT/recipes" | sort -u |
+	grep -vxF -f "$OUT/entering" | grep -vxF "$(printf '%s\n' $outside)")"
+check_eq "... but those of a machine with a GPU" "bench-gpu check-gpu" "$(sed -n 's/.*(MAKE) -C userlib \([a-z-]*\).*/\1/p' "$OUT/recipes" | sort | xargs)"
 # The recipes of HOST_GOALS are lines of sh, too
 awk '/^\t/ { sub(/^\t[+@-]*/, ""); gsub(/\$\$/, "$"); gsub(/\$\([^()]*(\([^()]*\)[^()]*)*\)/, "$make"); print }' Makefile >"$OUT/heads/Makefile"
 awk '!/^#/ && NF { print $1 }' images/build/host-tools.list >"$OUT/listed"

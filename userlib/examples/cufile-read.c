@@ -33,7 +33,7 @@ int main(int argc, char **argv)
 	pln_file_next_result(&result, 1);
 	n = cuFileRead(handle, (void *)memory, size, 0, 0);
 	if (n < 0)
-		errx(1, "%s: %s", argv[1], result.reason);
+		errx(1, "%s: cuFileRead returned %zd. %s", argv[1], n, result.reason);
 	printf("%zd bytes are in GPU memory, path %s%s%s\n", n, pln_path_name(result.path),
 	       *result.reason ? "\nreason: " : "", result.reason);
 	return n != size;

@@ -67,7 +67,8 @@ def page($seen; $wire; $head):
 	. as $machine
 	| def rows($host): [$machine.transfers[] | select((.host // "guest") == $host)
 		| {what: "\(.program) \(.what)", path, bytes, host_bytes,
-		   reason: (if .host_bytes == 0 and said_direct and .errors == 0 then "" else why end)}];
+		   reason: (if .host_bytes == 0 and said_direct and .errors == 0 then "" else why end)}
+		+ if .what | IN("in", "out") then {counted: true} else {} end];
 	def drawn: {topology: $machine.topology, devices, counted: (.counted | map_values(del(.nvme))), links: ([.counted[].links] | links_sum), transfers: rows(.host), routes: []};
 	$head + {scenario: $machine.topology, topology: $machine.topology, kernel: $machine.kernel} as $head
 	| if $wire then hosts_result([$seen[] | {(.host): drawn}]; []; $wire; [$head]) else $head + ($seen[0] | drawn) end;

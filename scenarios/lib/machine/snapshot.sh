@@ -98,9 +98,9 @@ rm -rf "$store" "$store".partial.*
 mkdir "$work" || die "cannot make the folder $work, for the reason above: set PEERLANE_CACHE to one that you can write to"
 echo "# vm: saves a snapshot of this machine, once for all its guests ..." >&2
 
-{ cat "$@" >"$work/initrd" && printf '%-511s\n' wait >"$work/case.img" && truncate -s 1G "$work/case.img"; } || die "cannot write the initramfs and the case to $work, for the reason above: free room there, or set PEERLANE_CACHE to a folder with 2 GiB"
+{ cat "$@" >"$work/initrd" && printf '%-511s\n' wait >"$work/case.img" && truncate -s 1G "$work/case.img"; } || die "cannot write the initramfs and the case to ${store%/*}, for the reason above: free room there, or set PEERLANE_CACHE to a folder with 2 GiB"
 mkfifo "$work/qmp.in" "$work/qmp.out" "$work/result.in" "$work/result.out" ||
-	die "cannot make pipes in $work, for the reason above: set PEERLANE_CACHE to a folder on a file system that has them"
+	die "cannot make pipes in ${store%/*}, for the reason above: set PEERLANE_CACHE to a folder on a file system that has them"
 # Open from here on: what is written while nobody reads is lost when its writer closes
 exec 7<>"$work/result.out"
 place=$(printf '%s\n' "$work" | sed 's/[&|\\]/\\&/g')
@@ -135,11 +135,11 @@ case $?,$said in
 124,*) die "the machine was not ready within 600 s: it hangs (its console is below), or this computer has too much other work; mend that, or try again with fewer guests at a time" ;;
 *, | *,@ended*)
 	complaint=$(scan_console "$work/console.log" "$allow" 2>/dev/null | sed -n '1s/^[0-9]*: //p')
-	die "the machine ended before it was ready: ${complaint:-QEMU ended it}; correct the machine, QEMU's arguments ($args) or the kernel's command line"
+	die "the machine ended before it was ready: ${complaint:-QEMU ended, with no complaint on its console}; correct the machine, QEMU's arguments ($args) or the kernel's command line"
 	;;
 *) die "the guest's init ended before it was ready: $said; correct the guest's image or the kernel's command line" ;;
 esac
-unsaved="QEMU cannot save the machine to $work/state (free room there, or boot without a snapshot)"
+unsaved="QEMU cannot save the machine to ${store%/*} (free room there, or boot without a snapshot: PEERLANE_SNAPSHOT=0)"
 qmp '{"execute":"qmp_capabilities"}' \
 	'{"execute":"migrate-set-capabilities","arguments":{"capabilities":[{"capability":"x-ignore-shared","state":true},{"capability":"mapped-ram","state":true}]}}' \
 	"$(jq -nc --arg uri "file:$work/state" '{execute: "migrate", arguments: {$uri}}')" ||
@@ -155,7 +155,7 @@ while :; do
 	[ "$tries" -lt 600 ] || die "$unsaved: 60 s were not enough"
 	sleep 0.1
 done
-qmp '{"execute":"quit"}' || die "QEMU does not end when it is told to: ${qmp_reply:-it does not reply}; boot without a snapshot"
+qmp '{"execute":"quit"}' || die "QEMU does not end when it is told to: ${qmp_reply:-it does not reply}; boot without a snapshot (PEERLANE_SNAPSHOT=0)"
 timeout --foreground 20 tail --pid="$pid" -s 0.05 -f /dev/null || kill -KILL "$pid" 2>/dev/null
 kill "$watcher" 2>/dev/null
 scan_console "$work/console.log" "$allow" >"$work/complaints" ||

@@ -89,7 +89,7 @@ vm_lacks() {
 
 # who worked here before and was killed may have a guard that still cleans up
 [ ! -e "$OUT/.guard" ] || flock -w 30 "$OUT/.guard" true ||
-	{ vm_say "another run works in $OUT, and its clean-up holds $OUT/.guard for 30 s: wait for its end, or work in another folder"; exit 2; }
+	{ vm_say "the clean-up of an earlier run in $OUT has held $OUT/.guard for 30 s: wait for its end, or work in another folder"; exit 2; }
 
 vm_image() {
 	[ -e "$2" ] || { vm_say "no image $2: the drive's file ($1) must exist before the guest starts (truncate -s 64M $2)"; return 2; }
@@ -419,7 +419,7 @@ vm_start() {
 		"$(jq -nc --arg uri "file:$vm_store/state" '{execute: "migrate-incoming", arguments: {$uri, "exit-on-error": false}}')"
 	{ vm_reply=$(vm_qmp "$vm_name" "$@") && { [ "$vm_way" = boot ] || vm_loaded; }; } ||
 		{
-			vm_say "guest $vm_name: QEMU did not start${vm_reply:+: $vm_reply}; its messages ($vm_dir/qemu.log) say which of its arguments ($vm_dir/qemu.args) or files is wrong:"
+			vm_say "guest $vm_name: QEMU did not start${vm_reply:+: $vm_reply}; see its arguments ($vm_dir/qemu.args) and its messages ($vm_dir/qemu.log):"
 			vm_say "$(cat "$vm_dir/qemu.log")"
 			exec 6>&-
 			vm_stop "$vm_name"
@@ -448,7 +448,11 @@ vm_qmp_file() {
 vm_qmp_call() {
 	(
 		exec 5>"$vm_qmp_dir/qmp.lock"
-		flock -w 20 5 || { echo "QMP is busy: another command has waited for QEMU's reply for 20 s; look at $vm_qmp_dir/qemu.log, or try again"; exit 1; }
+		# as QEMU would refuse it: callers read the words of an error
+		flock -w 20 5 || {
+			jq -nc --arg desc "QMP is busy: another command has waited for QEMU's reply for 20 s; look at $vm_qmp_dir/qemu.log, or try again" '{error: {$desc}}'
+			exit 1
+		}
 		exec timeout --foreground 20 sh "$VM_LIB/qmp-call.sh" "$@"
 	)
 }

@@ -116,6 +116,7 @@ BEGIN {
 	path_is["bounce"] = "staged: copied through host memory"
 	path_is["posix"] = "memory of the host, without a GPU"
 	path_is["cache"] = "the GPU&#8217;s engine read the page cache, in host memory"
+	path_is["host"] = "from or to host memory, counted by the device: no program reported a path"
 	path_is["mixed"] = "part of the bytes went one way, part another"
 	print "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>"
 	print "<meta name=\"viewport\" content=\"width=device-width\"/>"
@@ -183,6 +184,7 @@ $1 == "run" {
 	nruns++
 	topology = $4
 	kernel = $5
+	same_as = $10
 	head = sprintf("<section id=\"r%d\">\n<h2>%s <span class=\"%s\">%s</span></h2>\n", \
 	    nruns, tree_esc($2), tree_esc($7), tree_esc($7))
 	if ($3 != "")
@@ -199,10 +201,9 @@ $1 == "run" {
 $1 == "transfer" {
 	per = $4 > 0 && $6 != "" ? sprintf("%.2f", $6 * 1073741824 / $4) : ""
 	taken[$3] = 1
-	same_as = same_as $2 FS $4 FS
 	moved += $4
 	through += $5
-	if ($3 == "bounce")
+	if ($5 > 0 || $3 ~ /^(bounce|posix|cache|mixed|host)$/)
 		nstaged++
 	else if ($3 ~ /^(p2p|kernel|coherent)$/)
 		ndirect++
@@ -351,7 +352,7 @@ function reasons(    i, key, part, text) {
 
 # The drawing of this run, or those of its hosts, beside that of the first run with the same transfers that went the other way
 function beside(drawing,    way) {
-	way = nstaged ? (ndirect ? "" : "Staged") : (ndirect ? "Direct" : "")
+	way = !rows ? "" : ndirect == rows ? "Direct" : nstaged == rows ? "Staged" : ""
 	if (way == "" || (same_as, way) in half)
 		return
 	gsub("\"d" nruns "h", "\"b" nruns "h", drawing)
@@ -391,7 +392,7 @@ function summary(    i, n, part, text) {
 	text = "<p><strong>" nruns (nruns == 1 ? " run: " : " runs: ") text ".</strong></p>\n"
 	if (made != "")
 		text = text "<p class=\"dim\">" tree_esc(made) ".</p>\n"
-	n = split("p2p kernel coherent bounce posix cache mixed", part, " ")
+	n = split("p2p kernel coherent bounce posix cache host mixed", part, " ")
 	for (i = 1; i <= n; i++)
 		if (part[i] in taken)
 			text = text "<p><b>" part[i] "</b>: " path_is[part[i]] ".</p>\n"
