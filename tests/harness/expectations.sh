@@ -43,7 +43,6 @@ check_eq "and there are no other results" "$(scenario_names | LC_ALL=C sort)" \
 # Each needs a control or an amount of work, which only widens its limit
 check_eq "a wrong value makes a condition fail, of each key that it needs" "$(LC_ALL=C sort <<'END'
 cx-allreduce messages
-page-cache control_held_ms
 page-cache control_ms
 rdma-perf descriptors
 rdma-staged bytes

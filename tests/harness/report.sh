@@ -348,7 +348,7 @@ of_try() {
 		include "try";
 		{scenario: $name, topology: $name, kernel: "7.2"} + machine([]; $counted)
 		| page([{host: "a", devices: [], counted: {}}, {host: "b", devices: [], counted: {}}];
-			{ports: ({a: {}, b: {}} | map_values({out: {frames: 1, roce: {}, drops: {}}, in: {frames: 1, roce: {}, drops: {}}}))};
+			{ports: ({a: {}, b: {}} | map_values({pauses: 0, out: {frames: 1, roce: {}, drops: {}}, in: {frames: 1, roce: {}, drops: {}}}))};
 			{title: $name, accel: "tcg", seconds: 1, verdict: "pass"})'
 }
 of_try rdma-direct '{"a": {"gpu0": {"bar1-dma-read": 64}, "cx0": {"data-host-read": 0}}, "b": {"gpu0": {"bar1-dma-write": 64}, "cx0": {"data-host-read": 0, "data-host-write": 0}}}' >try-direct.json

@@ -88,11 +88,11 @@ def wrong_values($said):
 def indifferent(condition; $text):
 	. as $result
 	| ([.. | strings] + [$text | scan("\"([^\"]*)\"")[0]] + ["", "wrong"] | unique) as $said
-	| [paths(type | IN("number", "boolean", "string")) as $path
-		| select($result | setpath($path; null) | holds(condition) | not)
-		| {$path, key: [$path[] | strings][-1],
-			matters: any($result | getpath($path) | wrong_values($said);
-				. as $wrong | $result | setpath($path; $wrong) | holds(condition) | not)}]
-	| group_by(.key) | map(select(any(.matters) | not))
-	| select(reduce .[][].path as $path ($result; getpath($path) |= first(wrong_values(["wrong"]))) | holds(condition))
-	| .[][0].key;
+	| def fails($path; $wrong): $result | setpath($path; $wrong) | holds(condition) | not;
+	def needed: fails(.; null);
+	def matters: . as $path | any($result | getpath($path) | wrong_values($said); . as $wrong | fails($path; $wrong));
+	[paths(type | IN("number", "boolean", "string"))] | group_by([.[] | strings][-1])
+	# the first that matters will do: some lists are long
+	| map(select(any(.[]; needed and matters) | not) | map(select(needed)) | select(. != []))
+	| select(reduce .[][] as $path ($result; getpath($path) |= first(wrong_values(["wrong"]))) | holds(condition))
+	| .[][0] | [.[] | strings][-1];
