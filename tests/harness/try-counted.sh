@@ -95,7 +95,7 @@ of_page "nobody could look at the links" .links '[]'
 row b read p2p 100 >rows
 machine "{\"a\":{\"gpu0\":$(gpu 0 0 0 0)},\"b\":{\"gpu0\":$(gpu 100 0 0 0)}}"
 drawn '[{"host": "a", "devices": [{"name": "x"}], "counted": {}}, {"host": "b", "devices": [], "counted": {}}]' \
-	'{"ports": {"a": {"out": {"frames": 3}, "in": {}}, "b": {"out": {}, "in": {}}}}'
+	'{"ports": {"a": {"pauses": 0, "out": {"frames": 3}, "in": {}}, "b": {"pauses": 0, "out": {}, "in": {}}}}'
 of_page "of several hosts, each is a machine, with the wire between them" \
 	'[.devices, (.hosts | map_values(.devices | length)), (.transfers | map([.host, .what])), .wire.total.a.out.frames]' '[[],{"a":1,"b":0},[["b","p read"]],3]'
 
