@@ -8,18 +8,13 @@
 . "$TOP/tests/cuda/lib.sh"
 need_file "$BUILD/userlib/tests/cuda_guest"
 
-# run NAME TOPOLOGY KVER ARGUMENTS
+# run NAME TOPOLOGY KVER MODE GPUS
 run() {
-	# children fault on purpose; how they end is checked
-	boot "$1" "$2" "$3" 150 <<-SCRIPT
-		#!/bin/sh
-		echo 0 >/proc/sys/debug/exception-trace
-		exec /usr/lib/peerlane/tests/cuda_guest $4
-	SCRIPT
+	boot "$1" "$2" "$3" 150 "$TOP/tests/cuda/guest/cuda" "MODE=$4" "GPUS=$5"
 }
 
-run coherent no-drive 7.2 "coherent 1"
-run plain "$TOP/tests/cuda/two-gpus.topo" 7.2 "plain 2"
+run coherent no-drive 7.2 coherent 1
+run plain "$TOP/tests/cuda/two-gpus.topo" 7.2 plain 2
 # The quick tier has Linux 6.12 in cuda/procs and cufile/guest
-[ "${TIER:-check}" = check ] || run no-p2pdma no-drive 6.12 "coherent 1"
+[ "${TIER:-check}" = check ] || run no-p2pdma no-drive 6.12 coherent 1
 finish

@@ -6,12 +6,13 @@
 . "$TOP/tests/lib/userlib.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
 
-# boot NAME TOPOLOGY KVER SECONDS: a guest that runs the script on standard input;
-# what it prints is this case's
+# boot NAME TOPOLOGY KVER SECONDS SCRIPT [LINE…]: a guest that runs the script; the lines go to /case/env; what the guest prints is this
+# case's
 boot() {
 	mkdir -p "$OUT/$1.case"
-	cat >"$OUT/$1.case/run"
+	cp "$5" "$OUT/$1.case/run"
 	chmod +x "$OUT/$1.case/run"
+	(shift 5 && printf '%s\n' "$@") >"$OUT/$1.case/env"
 	echo peerlane_gpu >"$OUT/$1.case/modules"
 	vm_run "$1" "$2" "$3" "$OUT/$1.case" "$4"
 	ended "$1" $? "$OUT/$1/result.log"

@@ -10,10 +10,7 @@ need_file "$BUILD/userlib/tests/cuda_procs"
 
 # run NAME TOPOLOGY KVER GPUS
 run() {
-	boot "$1" "$2" "$3" 110 <<-SCRIPT
-		#!/bin/sh
-		exec /usr/lib/peerlane/tests/cuda_procs $4
-	SCRIPT
+	boot "$1" "$2" "$3" 110 "$TOP/tests/cuda/guest/procs" "GPUS=$4"
 }
 
 run window "$TOP/tests/cuda/two-gpus.topo,gpu0.coherent=on,gpu1.coherent=on" 7.2 2

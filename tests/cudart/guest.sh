@@ -10,12 +10,7 @@ need_file "$BUILD/userlib/tests/cudart_guest_13"
 
 # run NAME TOPOLOGY KVER
 run() {
-	boot "$1" "$2" "$3" 110 <<-SCRIPT
-		#!/bin/sh
-		for program in cudart_guest_12 cudart_guest_13; do
-			/usr/lib/peerlane/tests/\$program $1 || exit 1
-		done
-	SCRIPT
+	boot "$1" "$2" "$3" 110 "$TOP/tests/cudart/guest/cudart" "MODE=$1"
 	check_eq "$1: with two plans" 2 "$(grep -c '^1\.\.[1-9]' "$OUT/$1/result.log")"
 }
 

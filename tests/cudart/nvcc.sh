@@ -35,32 +35,7 @@ mkdir -p "$case"
 check "nvcc builds" test $? -eq 0
 readelf -d "$case/shared" >dynamic
 check "with the shared runtime" grep -qE 'NEEDED.*libcudart\.so\.1[23]' dynamic
-cat >"$case/run" <<'SCRIPT'
-#!/bin/sh
-# say NAME COMMAND…: what it prints, and how it ends
-say() {
-	name=$1
-	shift
-	"$@" >"/tmp/$name" 2>&1
-	status=$?
-	sed "s/^/$name: /" "/tmp/$name"
-	echo "$name: ended $status"
-}
-cd /case || exit 1
-say driver ./driver kernel.ptx pln_add_one
-say shared ./shared
-say per-thread ./per-thread
-say alone ./alone
-say linked ./linked
-say linked-stripped ./linked-stripped
-for name in static static-per-thread static-rdc many; do
-	PEERLANE_LOG=1 say $name peerlane run ./$name
-done
-say both peerlane run ./shared
-PEERLANE_LOG=1 say late peerlane run ./late ./libstatic.so
-say late-alone ./late ./libstatic.so
-say stripped peerlane run ./stripped
-SCRIPT
+cp "$TOP/tests/cudart/guest/nvcc" "$case/run"
 chmod +x "$case/run"
 echo peerlane_gpu >"$case/modules"
 echo cxx >"$case/extras"

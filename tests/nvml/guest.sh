@@ -8,19 +8,7 @@
 . "$TOP/tests/cuda/lib.sh"
 need_file "$BUILD/userlib/tests/nvml_guest" "$BUILD/userlib/bin/nvidia-smi"
 
-boot plain "$TOP/tests/cuda/two-gpus.topo,gpu1.coherent=on" 7.2 150 <<-'SCRIPT'
-	#!/bin/sh
-	/usr/lib/peerlane/tests/nvml_guest 2 || exit 1
-	{
-		nvidia-smi -L || echo "status $?"
-		nvidia-smi topo -m || echo "status $?"
-		peerlane topo --matrix
-		nvidia-smi -i 1 --query-gpu=index,memory.total --format=csv,noheader || echo "status $?"
-		rmmod peerlane_gpu
-		nvidia-smi
-		echo "without the driver $?"
-	} 2>&1 | sed 's/^/# smi: /'
-SCRIPT
+boot plain "$TOP/tests/cuda/two-gpus.topo,gpu1.coherent=on" 7.2 150 "$TOP/tests/nvml/guest/nvml"
 sed -n 's/^# smi: //p' plain/result.log >said
 check_eq "nvidia-smi -L has two GPUs" 2 "$(grep -cE '^GPU [01]: Peerlane emulated GPU \(UUID: GPU-[0-9a-f-]{36}\)$' said)"
 # two root ports of one root bus

@@ -133,6 +133,15 @@ other_than_predicates() {
 other_than_predicates $(xargs grep -lw check_false <"$OUT/files" | grep -vE '[.]md$|lib/case[.]sh$') >"$OUT/found"
 none "check_false is given predicates"
 
+# written_guests FILE…: lines that write case/run, the program of a guest; shellcheck sees it in a file of its own, which is copied there
+written_guests() {
+	grep -nE -e '(>[[:blank:]]*|\<tee( -a)?[[:blank:]]+)"?[^"<>|;&[:blank:]]*(case|\$[A-Za-z0-9_{}]+)/run"?([<>|;&)[:blank:]]|$)' "$@" /dev/null
+}
+# the launcher's own tests have guests of a few lines
+# shellcheck disable=SC2046 # no name in the tree has a blank
+written_guests $(grep -E '^(tests|scenarios)/' "$OUT/files" | grep -vE '[.](md|awk|[ch])$|^tests/harness/(launcher|lib|messages|snapshot)[.]sh$') >"$OUT/found"
+none "a guest runs a file of the tree, no here-document"
+
 # the checks above can fail
 printf 'no licence\n' >"$OUT/bad.c"
 check_eq "a missing licence line is seen" "$OUT/bad.c" "$(echo "$OUT/bad.c" | without '')"
@@ -145,6 +154,10 @@ check_eq "a path into tests/ is seen, one of a guest is none" "$OUT/bad.sh:1:\"\
 printf '%s "no \\"x\\"" grep x y\n%s x \\\n\tpeerlane topo y\ntrue && %s "a $b" jq . c\n' check_false check_false check_false >"$OUT/bad.sh"
 check_eq "check_false of a program is seen, of a predicate not" "$OUT/bad.sh:3: peerlane topo y
 $OUT/bad.sh:4: jq . c" "$(other_than_predicates "$OUT/bad.sh")"
+printf 'cat >case/%s <<END\nboot() {\n\tcat >"$OUT/$1.case/%s"\n\tcat <<END >>case/%s\n\ttee "$case/%s" <<END\n' run run run run >"$OUT/bad.sh"
+printf 'cp guest/x case/%s\nchmod +x case/%s\ncat >case/runs <<END\necho 1 >/sys/kernel/mm/ksm/%s\n' run run run >>"$OUT/bad.sh"
+check_eq "a guest in a here-document is seen, by way of a function as well; one that is copied is none" "1 3 4 5" \
+	"$(written_guests "$OUT/bad.sh" | cut -d : -f 2 | xargs)"
 printf 'int pln_version(void);\nint pln_inside(void);\n' >"$OUT/bad.c"
 check_eq "an inner name with pln_ is seen, a public one is none" "$OUT/bad.c:2:pln_inside" "$(inner_names "$OUT/bad.c")"
 finish
