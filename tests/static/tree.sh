@@ -133,6 +133,15 @@ other_than_predicates() {
 other_than_predicates $(xargs grep -lw check_false <"$OUT/files" | grep -vE '[.]md$|lib/case[.]sh$') >"$OUT/found"
 none "check_false is given predicates"
 
+# without_floor FILE...: programs of jq with an upper bound alone.  A null is below each; holds() of judge.sh, or a lower bound in
+# the same line, makes it an error
+without_floor() {
+	grep -nE '[.][]["\\a-z_-]*[]["\\a-z_0-9] <=? ' "$@" /dev/null | grep -vE ':(always|here) [|] |\<holds |>=? 0[)]? and '
+}
+# shellcheck disable=SC2046 # no name in the tree has a blank
+without_floor $(grep -E "^(tests|scenarios)/.*[.](sh|scn)$" "$OUT/files" | grep -vxE "tests/(static/tree|harness/(expectations|write-a-scenario))[.]sh") >"$OUT/found"
+none "an upper bound in jq takes no null"
+
 # the checks above can fail
 printf 'no licence\n' >"$OUT/bad.c"
 check_eq "a missing licence line is seen" "$OUT/bad.c" "$(echo "$OUT/bad.c" | without '')"
@@ -145,6 +154,15 @@ check_eq "a path into tests/ is seen, one of a guest is none" "$OUT/bad.sh:1:\"\
 printf '%s "no \\"x\\"" grep x y\n%s x \\\n\tpeerlane topo y\ntrue && %s "a $b" jq . c\n' check_false check_false check_false >"$OUT/bad.sh"
 check_eq "check_false of a program is seen, of a predicate not" "$OUT/bad.sh:3: peerlane topo y
 $OUT/bad.sh:4: jq . c" "$(other_than_predicates "$OUT/bad.sh")"
+cat >"$OUT/bad.sh" <<'END'
+jq -e '.stream | .posting < .seconds / 10' facts
+jq -e ".cx.\"dma-host-write\" <= 5" facts
+jq -e '.bytes > 5 and $us.p50 < 5' facts
+jq -e '.bytes >= 0 and .bytes < 5' facts
+check x holds facts '.bytes < 5'
+. ./lib.sh <file
+END
+check_eq "an upper bound that a null is below is seen" "1 2 3" "$(without_floor "$OUT/bad.sh" | cut -d : -f 2 | xargs)"
 printf 'int pln_version(void);\nint pln_inside(void);\n' >"$OUT/bad.c"
 check_eq "an inner name with pln_ is seen, a public one is none" "$OUT/bad.c:2:pln_inside" "$(inner_names "$OUT/bad.c")"
 finish
