@@ -6,6 +6,7 @@
 # timeout: 480
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/cuda/lib.sh"
+need_tool jq
 need_file "$BUILD/userlib/tests/cufile-guest"
 
 # run NAME KVER ENVIRONMENT LAST: the quick tier runs on the kernel without P2PDMA what is asked for below, and no more
@@ -69,18 +70,14 @@ run() {
 		echo "# copy \$(sed 's/"path":"/\n&/g' /tmp/out | sed -n 's/^"path":"\([^"]*\)".*/\1/p' | xargs) \
 			\$((\$(counter bar1-dma-write) - written)) \$((\$(counter bar1-dma-read) - read)) \
 			\$(cmp /mnt/whole /mnt/copied && echo same)" | tr -s '\t ' ' '
-		deny() { # LIST ITEM: the path of a read
-			printf '{"denylist":{"%s":["%s"]}}' "\$1" "\$2" >/tmp/cufile.json
-			echo "# denied \$1 \$2 \$(CUFILE_ENV_PATH_JSON=/tmp/cufile.json peerlane io read --file /mnt/in --gpu 0 \\
-				--size 1M --json 2>/dev/null | tail -n 1 | sed 's/.*"path":"\([^"]*\)".*/\1/')"
-		}
 		if $all; then
-			deny mounts /mnt
-			deny mounts /
-			deny filesystems ext4
-			deny devices /dev/nvme0n1
-			deny drivers nvme
-			deny drivers virtio_blk
+			n=0
+			while read -r list item; do
+				n=\$((n + 1))
+				must test -s /case/deny/\$n.json
+				echo "# denied \$list \$item \$(CUFILE_ENV_PATH_JSON=/case/deny/\$n.json peerlane io read --file /mnt/in --gpu 0 \\
+					--size 1M --json 2>/dev/null | tail -n 1 | sed 's/.*"path":"\([^"]*\)".*/\1/')"
+			done </case/deny/list
 		fi
 		before=\$(counter bar1-dma-write)
 		peerlane doctor --try /mnt/in 0 --json >/tmp/out
@@ -99,9 +96,24 @@ run() {
 	SCRIPT
 }
 
-mkdir -p direct.case/lib staged.case/lib
+mkdir -p direct.case/lib direct.case/deny staged.case/lib
 cp "$TOP/scenarios/lib/guest/guest.sh" direct.case/lib/
 cp "$TOP/scenarios/lib/guest/guest.sh" staged.case/lib/
+# what a cufile.json denies, and the path of a read then
+cat >denied <<'END'
+mounts /mnt bounce
+mounts / p2p
+filesystems ext4 bounce
+devices /dev/nvme0n1 bounce
+drivers nvme bounce
+drivers virtio_blk p2p
+END
+n=0
+while read -r list item _; do
+	n=$((n + 1))
+	jq -n --arg list "$list" --arg item "$item" '{denylist: {($list): [$item]}}' >direct.case/deny/$n.json
+	echo "$list $item" >>direct.case/deny/list
+done <denied
 # the ends of writes share pages with other writers', of threads and of a process without CUDA; each round has some ten such pages
 rounds=100
 [ "$TIER" != nightly ] || rounds=1000
@@ -119,10 +131,9 @@ for each in "vmm p2p 1048576" "pinned posix 0"; do
 done
 check "the path of a running process" grep -qx '# stats p2p' direct/result.log
 check "a copy, its paths, and what the drive wrote and read there" grep -qx '# copy p2p p2p 2097152 2097152 same' direct/result.log
-for each in "mounts /mnt bounce" "mounts / p2p" "filesystems ext4 bounce" "devices /dev/nvme0n1 bounce" \
-	"drivers nvme bounce" "drivers virtio_blk p2p"; do
+while read -r each; do
 	check "denylist: $each" grep -qx "# denied $each" direct/result.log
-done
+done <denied
 check_eq "the topology is exported; where it cannot be written, that is told; the library stays closed" \
 	"exported 5022, opened 0 exported 0, opened 0" "$(sed -n 's/^# exported/exported/p' direct/result.log | xargs)"
 counted direct topology >topology.json
