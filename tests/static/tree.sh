@@ -133,10 +133,18 @@ other_than_predicates() {
 other_than_predicates $(xargs grep -lw check_false <"$OUT/files" | grep -vE '[.]md$|lib/case[.]sh$') >"$OUT/found"
 none "check_false is given predicates"
 
+# any_failure FILE...: what fails there for whatever reason, a crash among them
+any_failure() {
+	grep -nE "sh -c ['\"]! " "$@" /dev/null
+}
+# shellcheck disable=SC2046 # no name in the tree has a blank
+any_failure $(grep -E "^(tests|scenarios)/" "$OUT/files" | grep -vx tests/static/tree.sh) >"$OUT/found"
+none "a failure is named: check_fails, or check_false of a predicate"
+
 # without_floor FILE...: programs of jq with an upper bound alone.  A null is below each; holds() of judge.sh, or a lower bound in
 # the same line, makes it an error
 without_floor() {
-	grep -nE '[.][]["\\a-z_-]*[]["\\a-z_0-9] <=? ' "$@" /dev/null | grep -vE ':(always|here) [|] |\<holds |>=? 0[)]? and '
+	grep -nE '[.]([[]?[\\]?")?[a-z_][]["\\a-z_0-9-]* <=? ' "$@" /dev/null | grep -vE ':(always|here) [|] |\<holds |>=? 0[)]? and '
 }
 # shellcheck disable=SC2046 # no name in the tree has a blank
 without_floor $(grep -E "^(tests|scenarios)/.*[.](sh|scn)$" "$OUT/files" | grep -vxE "tests/(static/tree|harness/(expectations|write-a-scenario))[.]sh") >"$OUT/found"
@@ -163,6 +171,8 @@ check x holds facts '.bytes < 5'
 . ./lib.sh <file
 END
 check_eq "an upper bound that a null is below is seen" "1 2 3" "$(without_floor "$OUT/bad.sh" | cut -d : -f 2 | xargs)"
+printf '%s\n' "check x sh -c '! dd'" 'check x sh -c "! dd"' 'check x sh -c "dd"' >"$OUT/bad.sh"
+check_eq "a failure for whatever reason is seen" "1 2" "$(any_failure "$OUT/bad.sh" | cut -d : -f 2 | xargs)"
 printf 'int pln_version(void);\nint pln_inside(void);\n' >"$OUT/bad.c"
 check_eq "an inner name with pln_ is seen, a public one is none" "$OUT/bad.c:2:pln_inside" "$(inner_names "$OUT/bad.c")"
 finish
