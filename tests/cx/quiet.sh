@@ -37,10 +37,10 @@ for fact in stream used_ms; do
 done | jq -sc '{stream: .[0], used: .[1]}' >facts
 diag "$(cat facts)"
 check "who posts 2 GiB does not wait for it: that takes less than a tenth of the time" \
-	holds facts '.stream | .posting < .seconds / 10'
+	holds facts '.stream | below(.posting; .seconds / 10)'
 check "the guest's processors go on meanwhile: a sleep of 1 ms never takes a quarter of it" \
-	holds facts '.stream | .longest_sleep < .seconds / 4 and .wakes > 20'
+	holds facts '.stream | below(.longest_sleep; .seconds / 4) and .wakes > 20'
 check "it is work: 0.3 s of the host's processors" holds facts '.used.streaming > 300'
 check "waiting for a receive, a packet and a program costs a twentieth of a processor at most, beside what an idle machine does" \
-	holds facts '.used | .waiting - .nothing < 3000 / 20'
+	holds facts '.used | below(.waiting - .nothing; 3000 / 20)'
 finish

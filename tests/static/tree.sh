@@ -167,7 +167,7 @@ jq -e '.stream | .posting < .seconds / 10' facts
 jq -e ".cx.\"dma-host-write\" <= 5" facts
 jq -e '.bytes > 5 and $us.p50 < 5' facts
 jq -e '.bytes >= 0 and .bytes < 5' facts
-check x holds facts '.bytes < 5'
+check x holds facts '.a > 1 and .bytes < 5'
 . ./lib.sh <file
 END
 check_eq "an upper bound that a null is below is seen" "1 2 3" "$(without_floor "$OUT/bad.sh" | cut -d : -f 2 | xargs)"
