@@ -29,6 +29,14 @@ check "what others wrote is fetched for make check-nightly, before anything is b
 check "CI runs make check-all" grep -q '^make check-all ' .ci/run
 check "and so says the README" grep -qE '`make check-all` runs the tests that CI runs' README.md
 
+# The limits of the tiers are those of tests/run, in minutes
+check_eq "commands.md: the limits of the tiers" "$(sed -n 's/^	\(check\|all\|nightly\)) budget=$((\([0-9]*\) .*/\1 \2/p' tests/run)" \
+	"$(awk -F '`' '/^[|] `make check/ && match($0, /at most [0-9]+ minutes on two idle cores/) {
+		split(substr($0, RSTART), word, " ")
+		sub(/make (check-)?/, "", $2)
+		print $2, word[3] * 60
+	}' docs/reference/commands.md)"
+
 # As many results as the goldens have, without the names of their parts
 fidelity() { # LIBRARY GOLDEN…
 	library=$1
