@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: our cufile.h and NVIDIA's are the same to a compiler
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 60
 #

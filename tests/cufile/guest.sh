@@ -9,7 +9,7 @@
 need_tool jq
 need_file "$BUILD/userlib/tests/cufile-guest"
 
-# run NAME KVER ENVIRONMENT LAST: the quick tier runs on the kernel without P2PDMA what is asked for below, and no more
+# run NAME KVER ENVIRONMENT LAST: the tier check runs on the kernel without P2PDMA what is asked for below, and no more
 run() {
 	all=true
 	[ "$1-$TIER" != staged-check ] || all=false

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane io load: calls, threads, ways, paths, percentiles, verification; what it refuses
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 120
 #

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcufile on a mock of the CUDA driver: checks, paths, faults, threads
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 600
 #

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: no condition of any scenario holds when nothing was measured, or without a key that it names
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

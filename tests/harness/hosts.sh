@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: hosts on one wire meet, tell each other things, and fail clearly when one of them or the wire is gone
-# tags: quick harness wire
+# tags: harness wire
 # tier: check
 # timeout: 120
 

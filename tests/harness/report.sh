@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the report page says what the results say, and refuses what it cannot draw
-# tags: quick
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2016 # jq programs

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: JSON is made by jq or json-c, never by printf or echo
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: licence lines, no unfinished work, no hosts, nothing that cannot run
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 60
 
@@ -108,7 +108,6 @@ for file in tests/*/*.sh; do
 	tests/lib/* | tests/*/lib.sh | tests/*/lib-*.sh) continue ;;
 	esac
 	grep -q '^# desc: ' "$file" || echo "$file: no '# desc:'"
-	grep -q '^# tags: ' "$file" || echo "$file: no '# tags:'"
 	grep -qE '^# timeout: [0-9]+$' "$file" || echo "$file: no '# timeout:'"
 	[ -x "$file" ] || echo "$file: not executable"
 done >"$OUT/found"
