@@ -34,7 +34,7 @@ first_line() {
 	fi
 }
 
-# The quick tier has the first of them
+# The tier check has the first of them
 kernels=$(sed -n 's/^GUEST_KERNELS=//p' "$TOP/versions.mk" | tr , ' ')
 [ "$TIER" != check ] || kernels=${kernels%% *}
 for kver in $kernels; do

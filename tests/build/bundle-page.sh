@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the page about the bundle says what the bundle goes without, and as its README.md leads nowhere else
-# tags: quick
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2016 # backquotes of the page

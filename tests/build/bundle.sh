@@ -84,7 +84,9 @@ nobody() {
 }
 bin="/a folder/bundle/bin"
 tools="/a folder/bundle/libexec/tools"
-check "the root is empty" sh -c '! [ -e "$1/bin" ] && ! [ -e "$1/lib" ] && ! [ -e "$1/lib64" ] && ! [ -e "$1/usr" ]' sh "$OUT/root"
+for each in bin lib lib64 usr; do
+	check_false "the root has no $each" test -e "$OUT/root/$each"
+done
 if [ "$(id -u)" != 0 ]; then
 	skip_part "only root can become another user"
 	finish

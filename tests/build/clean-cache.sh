@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: clean-cache removes when it is told to, what nobody uses, and not while somebody builds
-# tags: quick
 # tier: check
 # timeout: 120
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: an initramfs has the same bytes for the same contents
-# tags: quick build
+# tags: build
 # tier: check
 # timeout: 120
 

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: make dist packs the last commit, the same bytes each time, and what is unpacked needs no git
-# tags: quick
 # tier: check
 # timeout: 60
 

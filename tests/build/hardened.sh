@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: all libraries and programs of userlib are built with checks of stacks and buffers, and with tables that are read-only
-# tags: quick
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

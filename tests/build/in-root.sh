@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the build root has no network, the checkout at its place, and the caller's files
-# tags: quick build
+# tags: build
 # tier: check
 # timeout: 120
 

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: make install brings what a program needs, and make uninstall takes it away, and nothing else
-# tags: quick
 # tier: check
 # timeout: 300
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a user who can enter no root gets one clear line
-# tags: quick build
+# tags: build
 # tier: check
 # timeout: 120
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcufile.so.0 and libpeerlane.so.0 compile without a warning with the compiler of Debian 12
-# tags: build quick
+# tags: build
 # tier: all
 # timeout: 180
 #

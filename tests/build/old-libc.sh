@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: all libraries and programs of userlib load with C libraries from 2.34 on
-# tags: quick
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a checkout or a cache whose path has a blank or a colon is refused at once
-# tags: quick build
+# tags: build
 # tier: check
 # timeout: 120
 

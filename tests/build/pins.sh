@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a pin that has vanished from the mirror falls forward with a warning; a wrong checksum stops
-# tags: quick build
+# tags: build
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: long steps announce themselves; short ones only report completion
-# tags: quick
 # tier: check
 # timeout: 60
 

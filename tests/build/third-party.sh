@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: modules of others come from a mirror, checked; what was put there by hand stays; the others come though one cannot be had
-# tags: quick build
+# tags: build
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: all parts agree on the version: tools, libraries, modules, archives, documents
-# tags: quick
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcuda answers as NVIDIA's does on a real GPU, and on two, question by question
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 400
 . "$TOP/scenarios/lib/case.sh"

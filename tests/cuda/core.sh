@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libpeerlane: version, errors, exported names, pkg-config file
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

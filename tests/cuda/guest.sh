@@ -15,6 +15,6 @@ run() {
 
 run coherent no-drive 7.2 coherent 1
 run plain "$TOP/tests/cuda/two-gpus.topo" 7.2 plain 2
-# The quick tier has Linux 6.12 in cuda/procs and cufile/guest
+# The tier check has Linux 6.12 in cuda/procs and cufile/guest
 [ "${TIER:-check}" = check ] || run no-p2pdma no-drive 6.12 coherent 1
 finish

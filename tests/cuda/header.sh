@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: programs of the CUDA driver interface are built with our cuda.h, in C and C++, and run on our libcuda
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

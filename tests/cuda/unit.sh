@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcuda on a fake driver: meaning of every call, every failure
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 1200
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcudart exports what programs look for, with NVIDIA's numbers and types
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

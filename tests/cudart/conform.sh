@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcudart 12 and 13 answer as NVIDIA's do on a real GPU
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 400
 . "$TOP/scenarios/lib/case.sh"

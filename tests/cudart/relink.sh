@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcudart_static.a of CUDA 12 and 13: a program and a plugin linked with it run stripped, without peerlane run
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane run: what it sets, what it says, its statuses; where it finds what it needs, installed and not
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

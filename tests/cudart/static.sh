@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: programs with a CUDA runtime linked in are led to ours, or told why not; the runtime is a fake here
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 300
 . "$TOP/scenarios/lib/case.sh"

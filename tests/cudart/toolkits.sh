@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: NVIDIA's own runtime of CUDA 12 and 13 linked in, and shared: led to ours of that version
-# tags: quick cuda third-party
+# tags: cuda third-party
 # tier: nightly
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

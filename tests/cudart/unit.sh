@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcudart 12 and 13 on a fake device: device code, questions on captures, threads
-# tags: quick cuda
+# tags: cuda
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane copy: killed at each change of a file and run again, verification, paths, what it refuses, progress
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 300
 #

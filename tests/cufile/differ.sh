@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcufile and plain POSIX: the same results and bytes of random operations, with faults
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 900
 #

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: random settings files, and random wrong calls of libcufile: answers as documented, no file changed but by accepted writes
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 900
 #

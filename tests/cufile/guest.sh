@@ -8,7 +8,7 @@
 . "$TOP/tests/cuda/lib.sh"
 need_file "$BUILD/userlib/tests/cufile-guest"
 
-# run NAME KVER [LINE…]: the quick tier runs on the kernel without P2PDMA what is asked for below, and no more
+# run NAME KVER [LINE…]: the tier check runs on the kernel without P2PDMA what is asked for below, and no more
 run() {
 	all=true
 	[ "$1-$TIER" != staged-check ] || all=false

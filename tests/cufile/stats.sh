@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane stats PID: levels, paths, Prometheus, watching; forked, ended and hostile processes
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 120
 #

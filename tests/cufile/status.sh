@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: exit statuses of all commands of peerlane: one list, documented, and each is seen
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 120
 set -u

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane io and peerlane stats: options, output, exit statuses
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 120
 #

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libcufile on a mock of the CUDA driver: checks, paths, faults, threads
-# tags: cufile quick
+# tags: cufile
 # tier: check
 # timeout: 600
 #
@@ -9,12 +9,13 @@
 # for the scenarios.  The same again under ASan and UBSan.
 set -u
 . "$TOP/scenarios/lib/case.sh"
+. "$TOP/tests/lib/userlib.sh"
 
 tests=$BUILD/userlib/tests
 sanitized=$BUILD/userlib/sanitize/tests
 need_file "$tests/cufile-unit" "$sanitized/cufile-unit" "$sanitized/crew-unit" "$sanitized/json-unit" "$tests/window-unit"
 
-# begin NAME COMMAND…: in the background, since these wait half of their time; ended NAME: it came to a good end
+# begin NAME COMMAND…: in the background, since these wait half of their time
 begin() {
 	name=$1
 	shift
@@ -23,10 +24,6 @@ begin() {
 		"$@" >"$name.out" 2>&1
 		echo $? >"$name.status"
 	} &
-}
-ended() {
-	grep -e "^not ok" -e "^# " -e ERROR "$1.out" | head -n 40 | sed "s/^/# /"
-	[ "$(cat "$1.status")" = 0 ] && tail -n 1 "$1.out" | grep -q "^1[.][.][1-9]"
 }
 
 begin unit-san "$sanitized/cufile-unit" "$PWD/unit-san.d"
@@ -37,18 +34,9 @@ begin crew "$tests/crew-unit"
 begin json "$tests/json-unit"
 begin window "$tests/window-unit"
 wait
-check "the reader of JSON" ended json
-check "helpers" ended crew
-check "finding a window takes no longer for many of them" ended window
-grep "^# " window.out
-check "the library" ended unit
-sed -n "s/^ok .*# SKIP //p" unit.out >skipped
-while read -r reason; do
-	skip_part "$reason"
-done <skipped
-check "the reader of JSON, sanitized" ended json-san
-check "helpers, sanitized" ended crew-san
-check "the library, sanitized" ended unit-san
+for name in json crew window unit json-san crew-san unit-san; do
+	ended "$name" "$(cat "$name.status")" "$name.out"
+done
 # what make bench-gpu runs: a library of no wrong bytes, and one that has them
 bench() {
 	LD_LIBRARY_PATH=$tests/mock "$@" "$tests/cufile-bench" --dir "$PWD" --size 16 --seconds 0.01 --pairs 2 \

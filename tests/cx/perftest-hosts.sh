@@ -17,7 +17,7 @@ need_file "$QEMU" "$BUILD/guest/7.2/mlx5.cpio" "$BUILD/guest/7.2/perftest.cpio"
 sc_build
 hosts_case
 echo perftest >>"$OUT/case/extras"
-# One run to a line: its number, tool, service, memory, options, and what is wanted.  PERFTEST_ONLY=REGEX takes some of them
+# One run to a line: its number, tool, service, memory, options, and what is wanted.  PERFTEST_ONLY=REGEX takes some of them, to find an error
 awk -F ' *[|] *' '
 	/^#/ || NF < 5 { next }
 	{

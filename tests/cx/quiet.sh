@@ -5,9 +5,11 @@
 # tier: all
 # timeout: 300
 # exclusive
-# shellcheck disable=SC2016,SC2317 # expressions of jq; vm.sh calls host_used
+# shellcheck disable=SC2016,SC2317 # conditions of jq; vm.sh calls host_used
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"
+# shellcheck source=scenarios/lib/accounting/judge.sh
+. "$TOP/scenarios/lib/accounting/judge.sh"
 need_tool cc cpio jq
 need_file "$QEMU" "$BUILD/guest/7.2/mlx5.cpio" "$BUILD/userlib/libcuda.so.1" "$BUILD/userlib/libpeerlane.so.0"
 
@@ -35,10 +37,10 @@ for fact in stream used_ms; do
 done | jq -sc '{stream: .[0], used: .[1]}' >facts
 diag "$(cat facts)"
 check "who posts 2 GiB does not wait for it: that takes less than a tenth of the time" \
-	jq -e '.stream | .posting < .seconds / 10' facts
+	holds facts '.stream | below(.posting; .seconds / 10)'
 check "the guest's processors go on meanwhile: a sleep of 1 ms never takes a quarter of it" \
-	jq -e '.stream | .longest_sleep < .seconds / 4 and .wakes > 20' facts
-check "it is work: 0.3 s of the host's processors" jq -e '.used.streaming > 300' facts
+	holds facts '.stream | below(.longest_sleep; .seconds / 4) and .wakes > 20'
+check "it is work: 0.3 s of the host's processors" holds facts '.used.streaming > 300'
 check "waiting for a receive, a packet and a program costs a twentieth of a processor at most, beside what an idle machine does" \
-	jq -e '.used | .waiting - .nothing < 3000 / 20' facts
+	holds facts '.used | below(.waiting - .nothing; 3000 / 20)'
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor: options, output, exit statuses, bad input; reads only
-# tags: doctor quick
+# tags: doctor
 # tier: check
 # timeout: 120
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor's findings: only what was asked, in order, with names of devices and cures that can be typed
-# tags: doctor quick
+# tags: doctor
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor: each finding appears in a record that has its cause, and not without
-# tags: doctor quick
+# tags: doctor
 # tier: check
 # timeout: 120
 

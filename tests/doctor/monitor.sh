@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor for monitoring: Prometheus, Nagios, the schema of its JSON, Slurm's prolog
-# tags: doctor quick
+# tags: doctor
 # tier: check
 # timeout: 60
 

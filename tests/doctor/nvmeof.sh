@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor on drives of other hosts by RDMA: direct where the RDMA device reaches the GPU, staged with the reason where not
-# tags: doctor rdma quick
+# tags: doctor rdma
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor lists every port of an RDMA device, and judges each
-# tags: doctor rdma quick
+# tags: doctor rdma
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor's section on RDMA: devices, dma-bufs, peer memory, what a registration of GPU memory does and why
-# tags: doctor rdma quick
+# tags: doctor rdma
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor on records of whole machines: DGX, a cloud VM, a workstation
-# tags: doctor quick
+# tags: doctor
 # tier: check
 # timeout: 60
 

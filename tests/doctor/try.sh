@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane doctor --try on a false RDMA library: what it finds of each port, refusals, crashes, hangs
-# tags: doctor rdma quick
+# tags: doctor rdma
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: two files with seconds are compared, case by case and in total
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 120
 

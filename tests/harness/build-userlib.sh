@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a case builds test programs of the user library where nothing has been built
-# tags: harness quick
+# tags: harness
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: what a guest's kernel complains about is seen, and nothing else
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 120
 

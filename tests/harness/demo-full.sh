@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: scenarios/demo on a disk that gets full in mid-run says so, fails, and leaves no part of a report
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

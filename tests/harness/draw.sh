@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: machines are drawn as text, SVG and JSON, and what cannot be drawn is said in a line
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 60
 

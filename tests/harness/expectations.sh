@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: no condition of any scenario holds when nothing was measured, or without a key that it names
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"
@@ -109,6 +109,14 @@ says 'all(.list[]; .ok != false)' 'it holds without any "ok", too'
 says '.counted.gpu0 | .["host-write"] + .out == 0' 'the result has no "host-write", and it holds all the same'
 says '.counted.gpu0.wrong == null' 'it holds without any "counted", too'
 says 'true' 'it names no key of the result'
+# holds(), for what is no scenario
+check "holds: a condition, and what it is given" holds result 'below(.bytes; $most)' --argjson most 9
+check_fails "it fails without a key" 'holds without any "host-rd"' holds result '.counted.gpu0 | .["host-rd"] < 9'
+check_fails "and where it does not hold" "^result: false" holds result '.bytes > 5'
+check_fails "and on a null, which it takes for a number" "has no .bytes." holds null '.bytes < 5'
+: >empty
+check_fails "and on nothing at all" "0 values instead of 1" holds empty 'below(.bytes; 5)'
+check_fails "and if it is no condition" "syntax error" holds result '.bytes <'
 # any CONDITION KEYS: those whose values do not matter
 any() {
 	echo "always | it holds | $1" >asked

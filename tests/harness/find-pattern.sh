@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the search of a machine's memory finds what is there, at any place, and nothing else
-# tags: quick harness rdma
+# tags: harness rdma
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a scenario of several hosts that is killed outright, at whatever moment, leaves nothing behind
-# tags: quick harness wire
+# tags: harness wire
 # tier: all
 # timeout: 180
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the result of several hosts has each one's counts, and the wire's from the first look to the last
-# tags: quick harness wire
+# tags: harness wire
 # tier: check
 # timeout: 120
 

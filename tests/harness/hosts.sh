@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: hosts on one wire meet, tell each other things, and fail clearly when one of them or the wire is gone
-# tags: quick harness wire
+# tags: harness wire
 # tier: check
 # timeout: 120
 
@@ -141,8 +141,21 @@ END
 check_eq "mistakes do not end a host" 0 "$status"
 check_eq "each is told" "10" "$(grep -c '^@reply error' o/a/result.log)"
 
-WIRE_FAKE=/usr/bin/false
+# the settings of a user, and none
+printf '#!/bin/sh\necho "$@" >>"%s/wire-args"\nexec "%s/wire/peerlane-wire" "$@"\n' "$OUT" "$BUILD" >wire-noted
+chmod +x wire-noted
+WIRE_FAKE=$PWD/wire-noted
 export WIRE_FAKE
+hosts 40 2 </dev/null
+check "without settings the wire has the seed 1" grep -qx -e '--seed 1 wire a b' wire-args
+check_false "and keeps no frames" test -e o/wire/a.pcap
+WIRE_SEED=7 WIRE_PCAP=1
+export WIRE_SEED WIRE_PCAP
+hosts 40 2 </dev/null
+check "WIRE_SEED is the wire's seed" grep -qx -e '--seed 7 --pcap wire a b' wire-args
+check "WIRE_PCAP keeps the frames of each host" test -s o/wire/a.pcap -a -s o/wire/b.pcap
+unset WIRE_SEED WIRE_PCAP
+WIRE_FAKE=/usr/bin/false
 hosts 40 2 </dev/null
 check_eq "a wire that does not start is a failure" 1 "$status"
 says 'not ok 1 - the wire starts'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: an interrupted run ends what it has started
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 30
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the bytes of each link come from what counted them, and are not guessed
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2016 # jq programs

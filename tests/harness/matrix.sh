@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the matrix fails where a path is not the expected one, and says why
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: each error of the launcher and of the maker of snapshots says what happened, why, and what to do
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: patience.so makes queue pairs wait, also those of a plugin that brings libibverbs for itself alone
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 60
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: what a drive keeps in a power cut: all that was flushed, sectors of the rest, and nothing else
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 60
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the report is readable with every topology and the longest words: nothing overlaps, is small, pale or too wide
 # tier: check
-# tags: quick harness
+# tags: harness
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/topology.sh"

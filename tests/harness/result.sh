@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: what results must have is what their page says, and each break of it is seen
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2016 # jq programs

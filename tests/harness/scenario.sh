@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a scenario's bytes are counted right, and its expectations can fail
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 60
 

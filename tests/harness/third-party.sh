@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: cases that need sources of others skip on a machine without them, each for a reason that tests/skips allows
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: topology files become QEMU arguments, bad ones one-line errors
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 120
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: what scenarios/try calls direct is what devices have counted, whatever a library reports
-# tags: quick harness
+# tags: harness
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2016 # jq programs

@@ -23,7 +23,7 @@ check "an option without its value" refused '.--add needs a value' --add
 check "a file that is not there" refused 'there is no ./missing' --add ./missing true
 check "an unknown topology" refused 'no topology is called .no-such. .there are:.* same-switch' --topology no-such true
 check "an unknown kernel" refused 'no guest with kernel .2.4. .there are: 7.2 6.12' --kernel 2.4 true
-check "a time that is none" refused 'not a number of seconds' --time soon true
+check "a time that is none" refused 'not a number of seconds' --timeout soon true
 check "a size that is none" refused 'is not a size' --disk big true
 for n in 0 9 two 12; do
 	check "$n hosts" refused "hosts $n is not a number from 1 to 8" --hosts "$n" true
@@ -49,7 +49,7 @@ check_eq "neither makes or removes the folder of a run" "" "$(ls build)"
 mkdir "a folder"
 head -c 1048576 /dev/urandom > "a folder/data"
 sum=$(sha256sum < "a folder/data")
-"$try" --topology two-gpus --add "a folder" --disk 256M --time 60 'sha256sum < "a folder/data"
+"$try" --topology two-gpus --add "a folder" --disk 256M --timeout 60 'sha256sum < "a folder/data"
 peerlane io read --file "a folder/data" --gpu 0 --size 1M --json
 exit 7' > try.out 2> try.err
 check_eq "the status is the command's" 7 $?
@@ -64,7 +64,7 @@ check "a program that has a fault" cc -static -o fault fault.c
 pids=
 for n in 1 2; do
 	echo "number $n" >file
-	"$try" --add file --add fault --disk 64M --time 60 "cat file; [ $n = 1 ] || exec ./fault; exit 1" >"try.$n.out" 2>"try.$n.err" &
+	"$try" --add file --add fault --disk 64M --timeout 60 "cat file; [ $n = 1 ] || exec ./fault; exit 1" >"try.$n.out" 2>"try.$n.err" &
 	pids="$pids $!"
 	# the file is copied before the next one replaces it
 	wait_for 20 sh -c "grep -qx 'number $n' \"\$BUILD\"/out/try.*/case/files/file"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: kernel sources: licence lines, no cycle of files, layout of the user interface on 32 and 64 bits
-# tags: kernel quick
+# tags: kernel
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libnvidia-ml exports what programs load, with NVIDIA's numbers and layouts; its header is enough in C and C++
-# tags: quick nvml
+# tags: nvml
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

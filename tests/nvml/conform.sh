@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libnvidia-ml answers as NVIDIA's does on a real GPU, question by question
-# tags: quick nvml
+# tags: nvml
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: nvidia-smi on a fake driver: its commands, what scripts read, the matrix of peerlane topo, errors
-# tags: quick nvml
+# tags: nvml
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libnvidia-ml on a fake driver and records of machines: meaning of every call, every error
-# tags: quick nvml
+# tags: nvml
 # tier: check
 # timeout: 300
 . "$TOP/scenarios/lib/case.sh"

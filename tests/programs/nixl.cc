@@ -74,7 +74,8 @@ int main(int argc, char **argv)
 
 	if (!lib)
 		std::fprintf(stderr, "%s\n", dlerror());
-	must(lib && piece && fd >= 0 && !fstat(fd, &st), "the start");
+	must(lib && piece, "the start");
+	must(fd >= 0 && !fstat(fd, &st), "opening IN");
 	auto plugin = reinterpret_cast<nixlBackendPlugin *(*)()>(
 		dlsym(lib, "nixl_plugin_init"))();
 	must(plugin && plugin->api_version == NIXL_PLUGIN_API_VERSION, "nixl_plugin_init");

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: devices of the machine: no cycle of files in the GPU and the switch, and no threads
-# tags: quick
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

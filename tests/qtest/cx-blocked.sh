@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a ConnectX whose wire takes no frames waits with little in its hands, loses nothing, and goes on without the wire when that is taken away
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 240
 # shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the ConnectX refuses bad commands with the right status, and random ones do not bring QEMU down
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 400
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the ConnectX counts for a queue pair in the set that it is bound to, and nowhere else; sets that are none are refused; congestion is counted
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: each error that a completion of the ConnectX can tell of comes with the vendor's syndrome that the specification names, at the requester and at the responder
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the ConnectX's port of Ethernet: commands with what is wrong in them, frames by flow tables, checksums, segments, tags, RoCE addresses
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 400
 # shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the ConnectX frees what its objects had: the emulator's heap does not grow when they are made and destroyed again
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # for lib.sh; numbers; variables of lib.sh

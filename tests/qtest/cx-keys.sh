@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: work queue entries change the ConnectX's keys, or say why not; absent pages are asked for, and waited for
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 200
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh and lib-cx.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: what a ConnectX sends and answers to a peer that repeats requests, loses answers and refuses, packet by packet
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh

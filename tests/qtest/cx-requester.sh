@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: what the ConnectX writes has its number as the requester: an IOMMU that remaps interrupts compares it
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a ConnectX in the middle of long WRITEs and READs changes no memory once it is reset, stopped or pulled out, or is no bus master
-# tags: qtest quick switch
+# tags: qtest switch
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # for the libraries; numbers; variables of the libraries and of eval

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a message of the ConnectX that overwrites its own queue entry goes on as it began
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a ConnectX below a switch: what is refused is counted by the device and logged by the port; queues of a user in the memory of a peer count at the ports
-# tags: qtest quick switch
+# tags: qtest switch
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2034,SC2086,SC2154  # for the libraries; numbers; variables of the libraries and of eval

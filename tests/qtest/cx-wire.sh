@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: two ConnectX on a wire that drops, repeats and reorders frames move data whole, or lose what may be lost; failures have their status; bad frames do no harm
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 300
 # shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: what failed, ended at nobody or never left its device has moved nothing: no counter says otherwise
-# tags: qtest quick switch nvme
+# tags: qtest switch nvme
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

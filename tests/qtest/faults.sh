@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: injected faults: engine error, stuck fence, lost interrupt, removal
-# tags: qtest quick fault
+# tags: qtest fault
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh

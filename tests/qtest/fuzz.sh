@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: random registers, descriptors and windows do not bring QEMU down
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh

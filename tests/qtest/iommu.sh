@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: counters and errors of peer DMA that an IOMMU translates
-# tags: qtest quick p2p
+# tags: qtest p2p
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh

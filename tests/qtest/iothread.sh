@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: DMA by an IO thread, which does not hold QEMU's big lock, is counted, also while what it reaches is pulled out
-# tags: qtest quick switch
+# tags: qtest switch
 # tier: all
 # timeout: 600
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: fault-late-writes: what was written through BAR1 is visible after a read there or a flush, and not before
-# tags: qtest quick p2p
+# tags: qtest p2p
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh

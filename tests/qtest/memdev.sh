@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: memdev: VRAM in a memory backend, which another process sees and writes, and a drive; wrong ones are refused
-# tags: qtest quick nvme
+# tags: qtest nvme
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: while a drive is at work: who counts its transfers, and where the engine runs
-# tags: qtest quick switch nvme
+# tags: qtest switch nvme
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: reads are cancelled, under way and while they wait for memory to copy through: QEMU goes on, and counts what landed
-# tags: qtest quick switch nvme
+# tags: qtest switch nvme
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

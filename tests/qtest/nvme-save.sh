@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: an NVMe drive that nobody uses can be saved and loaded; one in use refuses
-# tags: qtest quick nvme
+# tags: qtest nvme
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the GPU's specification, its header and the device say the same
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2013,SC2086,SC2154  # numbers; variables of lib.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the switch routes by every combination of ACS bits, and counts it
-# tags: qtest quick switch
+# tags: qtest switch
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the port that refuses a request logs it, and tells the root port; so does a GPU with errors of its own
-# tags: qtest quick switch
+# tags: qtest switch
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

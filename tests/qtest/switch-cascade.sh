@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: requests from below two switches: both sets of ACS bits decide
-# tags: qtest quick switch
+# tags: qtest switch
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a port of the switch whose bus master enable is off refuses what would go up through it, and nothing else
-# tags: qtest quick switch
+# tags: qtest switch
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

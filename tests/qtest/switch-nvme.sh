@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: what the switch refuses of a drive's DMA: data to be fetched is an error, data to be stored is lost
-# tags: qtest quick switch nvme
+# tags: qtest switch nvme
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

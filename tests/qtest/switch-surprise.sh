@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: devices are pulled out of the switch in the middle of DMA, and others plugged
-# tags: qtest quick switch nvme
+# tags: qtest switch nvme
 # tier: check
 # timeout: 240
 # shellcheck disable=SC2034,SC2086,SC2154  # numbers; variables of lib.sh; by eval

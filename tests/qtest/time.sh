@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the GPU's clock, and the time at which descriptors end
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 60
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the GPU is unplugged and plugged again, with work under way
-# tags: qtest quick
+# tags: qtest
 # tier: check
 # timeout: 120
 # shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh

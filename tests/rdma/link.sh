@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: links on a device of the test's own: ways, credits, pipelining, every failure
-# tags: quick rdma
+# tags: rdma
 # tier: check
 # timeout: 400
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: libpeerlane-mr.so.0, preloaded and linked: registration, log, strictness
-# tags: quick rdma
+# tags: rdma
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: registration on a false libibverbs and libcuda: every way, every failure
-# tags: quick rdma
+# tags: rdma
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane perf's figures in text, JSON and plot, of measurements that are known
-# tags: rdma perf quick
+# tags: rdma perf
 # tier: check
 # timeout: 60
 

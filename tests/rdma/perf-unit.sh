@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane perf without a device: percentiles, sizes, ports, messages good, bad and damaged, strange peers; options
-# tags: rdma perf quick
+# tags: rdma perf
 # tier: check
 # timeout: 120
 

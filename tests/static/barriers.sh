@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the models have a barrier where a host that reorders its accesses needs one, and touch VRAM by pointer in known places alone
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 60
 #

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: bash completion of the tool offers the options that the tool takes, and their values
 # tier: check
-# tags: quick static
+# tags: static
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

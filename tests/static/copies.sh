@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: what several parts of the user library, or several devices, need is written once; pln_ are the names of what it exports alone
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the specification of the ConnectX names each command and each capability that the model has, and no other commands
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 30
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: every package that the build takes has its reason written down, and none that it does not
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 120
 

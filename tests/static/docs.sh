@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: what documents name exists: links, files, commands and their options, variables, manual pages
 # tier: check
-# tags: quick static
+# tags: static
 # timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"
@@ -16,7 +16,7 @@ tree_files >"$OUT/files"
 grep '[.]md$' "$OUT/files" >"$OUT/documents"
 check "there are documents to look at" test "$(wc -l <"$OUT/documents")" -ge 25
 
-# The three tiers, what they need, and that CI runs what the README says
+# The three tiers, what they need, and what CI runs
 recipe() { # GOAL: its line in the build root
 	awk -v goal="$1" '$0 ~ "^" goal ":.*##" { on = 1; next } /^[^\t]/ { on = 0 } on && /tests.run/' Makefile
 }
@@ -27,7 +27,14 @@ check "the debug kernel and the QEMU with sanitizers are built for make check-al
 	grep -qx 'check-all: debug-kernel qemu-asan' Makefile
 check "what others wrote is fetched for make check-nightly, before anything is built" grep -q '^check-nightly: $(if $(TESTS),,third-party) ' Makefile
 check "CI runs make check-all" grep -q '^make check-all ' .ci/run
-check "and so says the README" grep -qE '`make check-all` runs the tests that CI runs' README.md
+
+# The limits of the tiers are those of tests/run, in minutes
+check_eq "commands.md: the limits of the tiers" "$(sed -n 's/^	\(check\|all\|nightly\)) budget=$((\([0-9]*\) .*/\1 \2/p' tests/run)" \
+	"$(awk -F '`' '/^[|] `make check/ && match($0, /at most [0-9]+ minutes on two idle cores/) {
+		split(substr($0, RSTART), word, " ")
+		sub(/make (check-)?/, "", $2)
+		print $2, word[3] * 60
+	}' docs/reference/commands.md)"
 
 # As many results as the goldens have, without the names of their parts
 fidelity() { # LIBRARY GOLDEN…
@@ -126,12 +133,6 @@ check_eq "each section of the scenarios' common pages is in that list" "" \
 	done | while read -r section; do
 		grep -qF "]($section)" scenarios/README.md || echo "$section"
 	done)"
-# A newcomer reads it in five minutes
-check "README.md has at most 1000 words" test "$(wc -w <README.md)" -le 1000
-# What numbers and names the README has from elsewhere
-check "README.md says how many hosts there can be" grep -q "on two to $(scenarios/try --help |
-	sed -n 's/.*--hosts N .*(2 to \([0-9]*\)).*/\1/p' | sed 's/^8$/eight/') emulated hosts" README.md
-check "README.md says which kernels the guests have" grep -qF "Linux $(sed -n 's/^GUEST_KERNELS=\(.*\),\(.*\)/\1 (P2PDMA) or \2 (no P2PDMA)/p' versions.mk)" README.md
 # unhelped MAKEFILE: goals that no other goal stands for, and that make help does not list
 unhelped() {
 	sed -n 's/^\(IN_ROOT\|HOST\)_GOALS := //p' "$1" | sed 's/$(addprefix [^ ]*,$([A-Z]*))//g' | xargs -n 1 | while read -r goal; do

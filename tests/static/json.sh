@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: JSON is made by jq or json-c, never by printf or echo
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 60
 
@@ -9,9 +9,10 @@
 . "$TOP/tests/lib/tree.sh"
 
 # Who makes JSON by hand has a key in a string with escaped quotes, \"key\": or {\", or a key and
-# then the value of a format or a variable, "key": "%s or "key":'"$value.  JSON that is written
+# then the value of a format or a variable, "key": "%s or "key":'"$value, also
+# behind the brackets of an array or an object.  JSON that is written
 # out, '{"execute":"quit"}', is none of these.
-by_hand='\\"[][A-Za-z0-9_%$(){}. -]+\\" *:|\{ *\\"|"[A-Za-z0-9_%-]+": *"?['"'"'%$]'
+by_hand='\\"[][A-Za-z0-9_%$(){}. -]+\\" *:|\{ *\\"|"[A-Za-z0-9_%-]+": *[["{]*['"'"'%$]'
 
 # made <FILES: lines with such JSON
 made() {
@@ -44,7 +45,7 @@ but() {
 	}' "$1" -
 }
 
-tree_files | grep -E '[.](c|h|sh|awk)$|(^|/)[^./]+$' | grep -v '^LICENSES/' >files
+tree_files | grep -E '[.](c|cc|h|sh|scn|awk)$|(^|/)[^./]+$' | grep -v '^LICENSES/' >files
 check "there are files to look at" test "$(wc -l <files)" -ge 400
 (cd "$TOP" && made <"$OUT/files") >found
 check_eq "no JSON is made by hand" "" "$(but may <found)"
@@ -65,6 +66,10 @@ bad "printf of a shell" 'printf '"'"'{"way":"%s","lost":%d}\n'"'"' "$way" "$lost
 bad "echo with variables" 'echo "{\"bytes\":$bytes}"'
 bad "a variable between single quotes" 'echo '"'"'{"bytes":'"'"'"$bytes"'"'"'}'"'"
 bad "a here-document" '{"bytes": $bytes}'
+bad "an array" 'printf '"'"'{"devices":["%s"]}'"'"' "$device"'
+bad "a key and an array" 'printf '"'"'{"%s":["%s"]}'"'"' "$list" "$item"'
+bad "an object" 'printf '"'"'{"denylist": {"%s": 1}}'"'"' "$item"'
+bad "a variable in an array" '{"denylist":{"mounts":["$mount"]}}'
 bad "awk" 'printf "%s\"%s\":{", comma, name'
 printf '%s\n' 'qmp '"'"'{"execute":"quit"}'"'" 'json_set(o, "bytes", bytes);' "jq -n --arg way 1 '{\$way, \"a-b\": true}'" >good.sh
 check_eq "what is written out, json-c and jq are not" "" "$(echo "$OUT/good.sh" | made)"

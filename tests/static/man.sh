@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the manual pages as they are built: sections, no warning, all findings; one page for each public function
 # tier: check
-# tags: quick static
-# tier: check
+# tags: static
 # timeout: 60
 
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: a header shows what several files need; a command has its folder; the doctor knows the findings that it names
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 60
 . "$TOP/scenarios/lib/case.sh"

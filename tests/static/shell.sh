@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: shell scripts are POSIX sh and clean under shellcheck
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 1200
 #

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: kernel code passes checkpatch, the device models QEMU's own
-# tags: quick static
+# tags: static
 # tier: all
 # timeout: 400
 . "$TOP/scenarios/lib/case.sh"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: what scripts call outside of the build root is in a list: of the user's machine in host-tools.list, in a bundle in tools.list
 # tier: check
-# tags: quick static
+# tags: static
 # timeout: 120
 
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: licence lines, no unfinished work, no hosts, nothing that cannot run
-# tags: quick static
+# tags: static
 # tier: check
 # timeout: 60
 
@@ -108,7 +108,6 @@ for file in tests/*/*.sh; do
 	tests/lib/* | tests/*/lib.sh | tests/*/lib-*.sh) continue ;;
 	esac
 	grep -q '^# desc: ' "$file" || echo "$file: no '# desc:'"
-	grep -q '^# tags: ' "$file" || echo "$file: no '# tags:'"
 	grep -qE '^# timeout: [0-9]+$' "$file" || echo "$file: no '# timeout:'"
 	[ -x "$file" ] || echo "$file: not executable"
 done >"$OUT/found"
@@ -142,6 +141,23 @@ written_guests() {
 written_guests $(grep -E '^(tests|scenarios)/' "$OUT/files" | grep -vE '[.](md|awk|[ch])$|^tests/harness/(launcher|lib|messages|snapshot)[.]sh$') >"$OUT/found"
 none "a guest runs a file of the tree, no here-document"
 
+# any_failure FILE...: what fails there for whatever reason, a crash among them
+any_failure() {
+	grep -nE "sh -c ['\"]! " "$@" /dev/null
+}
+# shellcheck disable=SC2046 # no name in the tree has a blank
+any_failure $(grep -E "^(tests|scenarios)/" "$OUT/files" | grep -vx tests/static/tree.sh) >"$OUT/found"
+none "a failure is named: check_fails, or check_false of a predicate"
+
+# without_floor FILE...: programs of jq with an upper bound alone.  A null is below each; holds() of judge.sh, or a lower bound in
+# the same line, makes it an error
+without_floor() {
+	grep -nE '[.]([[]?[\\]?")?[a-z_][]["\\a-z_0-9-]* <=? ' "$@" /dev/null | grep -vE ':(always|here) [|] |\<holds |>=? 0[)]? and '
+}
+# shellcheck disable=SC2046 # no name in the tree has a blank
+without_floor $(grep -E "^(tests|scenarios)/.*[.](sh|scn)$" "$OUT/files" | grep -vxE "tests/(static/tree|harness/(expectations|write-a-scenario))[.]sh") >"$OUT/found"
+none "an upper bound in jq takes no null"
+
 # the checks above can fail
 printf 'no licence\n' >"$OUT/bad.c"
 check_eq "a missing licence line is seen" "$OUT/bad.c" "$(echo "$OUT/bad.c" | without '')"
@@ -158,6 +174,17 @@ printf 'cat >case/%s <<END\nboot() {\n\tcat >"$OUT/$1.case/%s"\n\tcat <<END >>ca
 printf 'cp guest/x case/%s\nchmod +x case/%s\ncat >case/runs <<END\necho 1 >/sys/kernel/mm/ksm/%s\n' run run run >>"$OUT/bad.sh"
 check_eq "a guest in a here-document is seen, by way of a function as well; one that is copied is none" "1 3 4 5" \
 	"$(written_guests "$OUT/bad.sh" | cut -d : -f 2 | xargs)"
+cat >"$OUT/bad.sh" <<'END'
+jq -e '.stream | .posting < .seconds / 10' facts
+jq -e ".cx.\"dma-host-write\" <= 5" facts
+jq -e '.bytes > 5 and $us.p50 < 5' facts
+jq -e '.bytes >= 0 and .bytes < 5' facts
+check x holds facts '.a > 1 and .bytes < 5'
+. ./lib.sh <file
+END
+check_eq "an upper bound that a null is below is seen" "1 2 3" "$(without_floor "$OUT/bad.sh" | cut -d : -f 2 | xargs)"
+printf '%s\n' "check x sh -c '! dd'" 'check x sh -c "! dd"' 'check x sh -c "dd"' >"$OUT/bad.sh"
+check_eq "a failure for whatever reason is seen" "1 2" "$(any_failure "$OUT/bad.sh" | cut -d : -f 2 | xargs)"
 printf 'int pln_version(void);\nint pln_inside(void);\n' >"$OUT/bad.c"
 check_eq "an inner name with pln_ is seen, a public one is none" "$OUT/bad.c:2:pln_inside" "$(inner_names "$OUT/bad.c")"
 finish

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: each term of the README, the tutorials and the guides that a web developer would not know has an entry in words.md
 # tier: check
-# tags: quick static
+# tags: static
 # timeout: 30
 
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: peerlane topo and stats --fabric: options, output, exit statuses, bad records
-# tags: quick topo
+# tags: topo
 # tier: check
 # timeout: 60
 set -u

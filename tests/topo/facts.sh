@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: facts of a machine and records of them: answers, mistakes, every failure
-# tags: quick topo
+# tags: topo
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

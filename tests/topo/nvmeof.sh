@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the RDMA devices of a drive of another host, from answers of netlink: malformed, short, of later kernels, of devices that go away
-# tags: quick topo rdma
+# tags: topo rdma
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

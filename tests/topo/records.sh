@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: machines of others: the matrix is what nvidia-smi said there, and the ways follow
-# tags: quick topo
+# tags: topo
 # tier: check
 # timeout: 60
 #

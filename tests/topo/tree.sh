@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the PCI Express tree: config spaces, ways, the nearest GPU, every failure
-# tags: quick topo
+# tags: topo
 # tier: check
 # timeout: 120
 . "$TOP/scenarios/lib/case.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the wire between hosts refuses what it does not understand, says why, and ends when it should
-# tags: quick wire
+# tags: wire
 # tier: check
 # timeout: 120
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the wire between hosts does the harm that was ordered, no other, and counts it
-# tags: quick wire
+# tags: wire
 # tier: check
 # timeout: 120
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: the wire between hosts takes frames where they belong, and counts RoCE by opcode
-# tags: quick wire
+# tags: wire
 # tier: check
 # timeout: 120
 

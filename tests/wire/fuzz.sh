@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # desc: random frames and commands do not bring the wire down, and what it counts adds up
-# tags: quick wire
+# tags: wire
 # tier: check
 # timeout: 120
 

@@ -22,3 +22,17 @@ judge_by() {
 	}
 	END { print "]" }' "$judge_lines")" "$@"
 }
+
+# holds FILE CONDITION [OPTION...]: the condition, of one jq with these options, holds on the JSON in FILE, and fails
+# without any key that it names
+holds() {
+	holds_file=$1
+	holds_condition=$2
+	shift 2
+	holds_wrong=$(jq -nr -L "$TOP/scenarios/lib/accounting" "$@" --arg holds_text "$holds_condition" \
+		"include \"expect\"; of(1; inputs) | judge($holds_condition; \$holds_text)" "$holds_file") || return
+	[ -z "$holds_wrong" ] || {
+		echo "$holds_wrong"
+		return 1
+	}
+}

@@ -541,7 +541,7 @@ vm_host_command() { # NAME LINE
 			echo "error $vm_out"
 		fi
 		;;
-	counters | initiators | state)
+	counters | initiators)
 		vm_out=$(vm_qom_get "$vm_host" "/machine/peripheral/$vm_rest" "$vm_word") ||
 			vm_out="error $vm_out"
 		echo "$vm_out"
@@ -561,7 +561,7 @@ vm_host_command() { # NAME LINE
 		if [ -n "$vm_fn" ] && command -v "$vm_fn" >/dev/null; then
 			"$vm_fn" "$vm_host" "$vm_rest"
 		else
-			echo "error: no command $vm_word: it is neither qmp, set, counters, initiators, state, trace-mark or ping, nor a function ${vm_fn:-host_NAME} of the scenario"
+			echo "error: no command $vm_word: it is neither qmp, set, counters, initiators, trace-mark or ping, nor a function ${vm_fn:-host_NAME} of the scenario"
 		fi
 		;;
 	esac
