@@ -129,7 +129,7 @@ static int add_port(struct wire *wire, const char *name)
 /* Until a signal comes; -errno: it could not go on */
 static int loop(struct wire *wire, const sigset_t *unblocked)
 {
-	struct pollfd fds[WIRE_PORTS_MAX + CONTROL_FDS];
+	struct pollfd fds[WIRE_PORTS_MAX + 1 + CONTROL_FDS];
 	unsigned int n;
 
 	while (!ended) {
@@ -149,23 +149,27 @@ static int loop(struct wire *wire, const sigset_t *unblocked)
 			/* errors of one that is asked for nothing would come again and again */
 			fds[i].fd = fds[i].events ? port->fd : -1;
 		}
-		n = control_poll(wire, fds + wire->ports);
+		fds[wire->ports] = (struct pollfd){ .fd = wire->watch, .events = POLLIN };
+		n = wire->ports + 1;
+		n += control_poll(wire, fds + n);
 		now = wire_now();
 		due = next > now ? next - now : 0;
 		timeout = (struct timespec){ due / 1000000000, due % 1000000000 };
-		if (ppoll(fds, wire->ports + n, next == UINT64_MAX ? NULL : &timeout,
+		if (ppoll(fds, n, next == UINT64_MAX ? NULL : &timeout,
 			  unblocked) < 0) {
 			if (errno == EINTR)
 				continue;
 			return -errno;
 		}
+		if (fds[wire->ports].revents)
+			port_look(wire);
 		for (unsigned int i = 0; i < wire->ports; i++) {
 			if (fds[i].revents & (POLLOUT | POLLERR | POLLHUP))
 				wire->port[i].blocked_since = 0;
-			if (fds[i].revents)
+			if (fds[i].revents || wire->port[i].former)
 				port_receive(wire, &wire->port[i]);
 		}
-		control_serve(wire, fds + wire->ports, n);
+		control_serve(wire, fds + wire->ports + 1, n - wire->ports - 1);
 	}
 	return 0;
 }
@@ -183,7 +187,7 @@ int main(int argc, char **argv)
 		{ 0 }
 	};
 	static struct wire wire = { .seed = 1, .deaf_ns = WIRE_DEAF * 1000000000ull,
-				    .pcap_max = 256 << 20, .listener = -1 };
+				    .pcap_max = 256 << 20, .listener = -1, .watch = -1 };
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct sigaction action = { .sa_handler = end }, old;
 	pid_t parent = getppid();
@@ -261,6 +265,11 @@ int main(int argc, char **argv)
 			fail(strerror(-err), wire.port[ports].name);
 		else
 			ports++;
+	}
+	if (!err) {
+		err = port_watch(&wire);
+		if (err)
+			fail(strerror(-err), "inotify, which tells when a host has come again; perhaps fs.inotify.max_user_instances or max_user_watches is too low");
 	}
 	if (!err) {
 		err = control_open(&wire);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 
 #define FAIR 64		/* frames of one host before the others' turn, and the rest of a train */
 #define TRAIN_FRAMES 256	/* in one to a host */
+#define FORMER 4096	/* datagrams; a socket holds fewer of a host that is gone */
 
 /* What a train begins with; the sender is told by the cable */
 #define TRAIN_HEAD 14
@@ -360,6 +362,9 @@ bool port_reads(struct wire *wire, struct wire_port *port, uint64_t now, uint64_
 		else if (to->blocked_since + wire->deaf_ns < *next)
 			*next = to->blocked_since + wire->deaf_ns;
 	}
+	/* what the last host has sent is read to its end, for which nothing polls */
+	if (port->former)
+		*next = now;
 	return !port->waits;
 }
 
@@ -461,12 +466,62 @@ static void forward(struct wire *wire, struct wire_port *from, const uint8_t *da
 
 /* --- sockets --------------------------------------------------------------- */
 
-static bool port_connect(struct wire_port *port)
+int port_watch(struct wire *wire)
 {
+	wire->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (wire->watch < 0 ||
+	    inotify_add_watch(wire->watch, wire->folder, IN_CREATE) < 0)
+		return -errno;
+	return 0;
+}
+
+void port_look(struct wire *wire)
+{
+	union {
+		struct inotify_event first;
+		char data[4096];
+	} events;
+	const struct inotify_event *event;
+	ssize_t len;
+
+	while ((len = read(wire->watch, &events, sizeof(events))) > 0)
+		for (ssize_t at = 0; at < len; at += sizeof(*event) + event->len) {
+			event = (const struct inotify_event *)(events.data + at);
+			for (unsigned int i = 0; i < wire->ports; i++) {
+				struct wire_port *port = &wire->port[i];
+				const char *name = strrchr(port->peer.sun_path, '/') + 1;
+
+				/* after an overflow it may be any */
+				if (port->connected && (event->mask & IN_Q_OVERFLOW ||
+							(event->len && !strcmp(event->name, name))))
+					port->former = FORMER;
+			}
+		}
+}
+
+/*
+ * Connects to the host that has the name now.  Linux then drops what is unread of another peer.
+ *
+ * Why the socket has a peer: it takes from its peer as much as the peer's send buffer holds, and
+ * the peer polls as not writable meanwhile.  From others it takes net.unix.max_dgram_qlen
+ * datagrams alone, and they poll as writable, so QEMU would try again and again.  But a socket with
+ * a peer refuses all others with EPERM, also when the peer is gone, and Linux does not tell when
+ * that happens.  So port_look() looks for names of new hosts.
+ */
+static bool port_connect(struct wire *wire, struct wire_port *port)
+{
+	static const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+
+	/* names that have come by now are no newer than this connection */
+	port_look(wire);
+	port->former = 0;
 	/* who is there now says anew what it takes */
 	port->trains = false;
 	port->connected = connect(port->fd, (struct sockaddr *)&port->peer,
 				  sizeof(port->peer)) == 0;
+	/* a host that is just coming has a name first; to a socket without a peer it can send */
+	if (!port->connected)
+		connect(port->fd, &nobody, sizeof(nobody));
 	return port->connected;
 }
 
@@ -570,7 +625,7 @@ void port_receive(struct wire *wire, struct wire_port *port)
 {
 	static uint8_t data[WIRE_TRAIN_MAX];
 
-	for (unsigned int frames = 0; frames < FAIR && !port->waits; frames++) {
+	for (unsigned int frames = 0; frames < FAIR && (port->former || !port->waits); frames++) {
 		struct sockaddr_un from = { 0 };
 		socklen_t size = sizeof(from);
 		struct wire_info nothing = { 0 };
@@ -582,15 +637,18 @@ void port_receive(struct wire *wire, struct wire_port *port)
 			port->connected = false;
 			continue;
 		}
-		if (len < 0)
+		if (len < 0) {
+			if (port->former)
+				port_connect(wire, port);
 			return;
+		}
 		if (!port->connected) {
 			if (strncmp(from.sun_path, port->peer.sun_path,
 				    sizeof(from.sun_path))) {
 				dropped(&port->path[WAY_OUT], &nothing, DROP_PEER);
 				continue;
 			}
-			port_connect(port);
+			port_connect(wire, port);
 		}
 		port->path[WAY_OUT].count.datagrams++;
 		port->trains = is_train(data, len);
@@ -598,6 +656,9 @@ void port_receive(struct wire *wire, struct wire_port *port)
 			frames += take_train(wire, port, data, len, wire_now());
 		else
 			take_frame(wire, port, data, len, wire_now());
+		/* a host that is not gone may send without end */
+		if (port->former && !--port->former)
+			port_connect(wire, port);
 	}
 }
 
@@ -634,7 +695,7 @@ uint64_t port_send(struct wire *wire, struct wire_port *port, uint64_t now)
 			return port->queue->due;
 		/* a host that went and came again has another socket */
 		for (int try = 0; try < 2 && !frames; try++) {
-			if (!port->connected && !port_connect(port))
+			if (!port->connected && !port_connect(wire, port))
 				break;
 			frames = put(port, now);
 			if (frames)

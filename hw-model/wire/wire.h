@@ -13,12 +13,12 @@
  *
  * For a host that is slow nothing gets lost: whoever has filled its queue is not
  * read until half of it is gone.  The queue then has one datagram of each sender
- * more than its limit at most, and one more each time that a sender's link or
- * host comes back.  Hosts that wait for each other go on as long as
- * each receives while it cannot send.  A host that takes nothing for "deaf" seconds
- * is waited for no more, and what does not fit into its queue is dropped.  They
- * begin anew with each datagram that it takes, so one that takes only a few holds
- * its senders up without a limit.
+ * more than its limit at most, one more each time that a sender's link comes back,
+ * and what a sender has sent each time that another one comes in its place.  Hosts
+ * that wait for each other go on as long as each receives while it cannot send.  A
+ * host that takes nothing for "deaf" seconds is waited for no more, and what does not
+ * fit into its queue is dropped.  They begin anew with each datagram that it takes, so
+ * one that takes only a few holds its senders up without a limit.
  */
 #ifndef PEERLANE_WIRE_H
 #define PEERLANE_WIRE_H
@@ -129,6 +129,7 @@ struct wire_port {
 	uint8_t mac[6];
 	int fd;				/* our end; connected to the host's when that is there */
 	bool connected;
+	unsigned int former;		/* so many datagrams of the last host are read first */
 	uint64_t blocked_since;		/* the host's socket is full; 0: it is not */
 	uint32_t waits;			/* for these ports, a bit for each: it is not read */
 	uint64_t pauses;		/* how often it began to, if only for one turn */
@@ -156,6 +157,7 @@ struct wire {
 	bool pcap;
 	uint64_t pcap_max;
 	int listener;
+	int watch;			/* inotify: names of hosts that come */
 };
 
 /* A command that waits for frames */
@@ -184,6 +186,10 @@ int port_open(struct wire *wire, struct wire_port *port);
 void port_close(struct wire *wire, struct wire_port *port);
 void port_seed(struct wire *wire);
 void port_link(struct wire_port *port, bool up);
+/* Watches the folder for hosts that come again; -errno */
+int port_watch(struct wire *wire);
+/* Takes note of those that have come */
+void port_look(struct wire *wire);
 /* Is the port to be read?  If not, *NEXT is not later than when to ask again */
 bool port_reads(struct wire *wire, struct wire_port *port, uint64_t now, uint64_t *next);
 /* Takes what the host has sent, no more than is fair to the others */

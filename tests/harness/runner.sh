@@ -191,6 +191,29 @@ skip_part "no compiler"
 pass "what needs none"
 finish
 END
+new part-unlisted <<END
+$lib
+skip_part "no compiler"
+skip_part "the moon is not full"
+pass "what needs none"
+finish
+END
+new part-unsaid <<END
+$lib
+skip_part ""
+pass "what needs none"
+finish
+END
+new part-and-case <<END
+$lib
+skip_part "the moon is not full"
+skip "no such device"
+END
+new result-unlisted <<END
+echo "ok 1 - fine"
+echo "ok 2 - a core # SKIP the moon is not full"
+echo "1..2"
+END
 new result-skipped chosen <<END
 echo "ok 1 - fine"
 echo "ok 2 - a core # SKIP no such core"
@@ -286,7 +309,8 @@ new not-executable <<END
 echo "ok 1 - never"
 END
 chmod -x cases/fix/not-executable.sh
-printf 'fix/skipp*\tsuch dev[a-z]*\tis what this case is for\n' >cases/skips
+printf '%s\t%s\tis what this case is for\n' 'fix/skipp*' 'such dev[a-z]*' fix/part-and-case '^no such device' 'fix/*part*' '^no compiler$' \
+	'fix/result*' '^a core # SKIP no such [a-z]+$' >cases/skips
 
 "$TOP/tests/run" --cases cases --out out --json out.json -j 4 >ktap 2>err
 check_eq "a run with failures exits 1" 1 "$?"
@@ -326,6 +350,10 @@ verdict short fail 'the plan is 1..2, and there are 1 results'
 verdict long fail 'the plan is 1..1, and there are 2 results'
 verdict no-number fail 'the plan is 1..1, and there are 2 results'
 verdict in-part pass ''
+verdict part-unlisted fail 'tests/skips does not allow it to skip this part: the moon is not full$'
+verdict part-unsaid fail 'tests/skips does not allow it to skip this part: no reason given$'
+verdict part-and-case fail 'tests/skips does not allow it to skip this part: the moon is not full$'
+verdict result-unlisted fail 'tests/skips does not allow it to skip this part: a core # SKIP the moon is not full$'
 verdict result-skipped pass ''
 verdict results-skipped fail 'ran no check'
 verdict tier pass ''
@@ -341,27 +369,32 @@ verdict vanishing fail 'no result'
 verdict unrunning fail 'no result'
 verdict not-executable fail 'executable'
 
-check_eq "the last line counts" "6 passed, 23 failed, 1 skipped" \
+check_eq "the last line counts" "6 passed, 27 failed, 1 skipped" \
 	"$(tail -n 1 ktap)"
 check "the counts in JSON agree" jq -e \
-	'.passed == 6 and .failed == 23 and .skipped == 1' out.json
+	'.passed == 6 and .failed == 27 and .skipped == 1' out.json
 check_eq "KTAP starts with its version" "KTAP version 1" "$(head -n 1 ktap)"
-check_eq "then the plan" "1..30" "$(sed -n 2p ktap)"
-check_eq "one result for each case" 30 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
+check_eq "then the plan" "1..34" "$(sed -n 2p ktap)"
+check_eq "one result for each case" 34 "$(grep -cE '^(not )?ok [0-9]+ ' ktap)"
 check_eq "above it is what was skipped in part, and what the tier left out" \
-	"# skipped in part: 3
+	"# skipped in part: 8
 #   fix/in-part: no compiler
+#   fix/part-and-case: the moon is not full
+#   fix/part-unlisted: no compiler
+#   fix/part-unlisted: the moon is not full
+#   fix/part-unsaid: no reason given
 #   fix/result-skipped: a core # SKIP no such core
+#   fix/result-unlisted: a core # SKIP the moon is not full
 #   fix/results-skipped: a core # SKIP no such core
 # left out: 1 cases of tier all (make check-all runs them), 1 of tier nightly (make check-nightly)" \
 	"$(sed -n '/^# skipped in part/,/^# left out/p' ktap)"
 check_eq "and what failed, with all its checks that did" \
-	"# failed: 23 23
+	"# failed: 27 27
 #   fix/failing: one is two
 #     not ok 2 - one is two" \
 	"$(sed -n '/^# failed: /p' ktap) $(sed '1,/^# failed: /d' ktap | grep -c '^#   [^ ]')
 $(sed '1,/^# failed: /d' ktap | grep -A 1 '^#   fix/failing: ')"
-check "and in the JSON is what was skipped in part" jq -e '.skipped_parts == 3 and
+check "and in the JSON is what was skipped in part" jq -e '.skipped_parts == 8 and
 	(.cases[] | select(.name == "fix/in-part").skipped_parts) == ["no compiler"]' out.json
 check "the tier, its seconds, and that it has no budget are in the JSON" jq -e \
 	'.tier == "check" and .slot_seconds >= 4 and .slot_seconds > (.cases[0].seconds) and .budget == null' out.json
@@ -386,8 +419,8 @@ check_eq "-k takes a pattern" "2 passed, 0 failed, 0 skipped" \
 check_eq "a name takes one case" "1 passed, 0 failed, 0 skipped" \
 	"$(tail -n 1 ktap)"
 "$TOP/tests/run" --cases cases -l >ktap
-check_eq "-l lists, of every tier" 32 "$(grep -c '^fix/' ktap)"
-check_eq "a CDPATH does not lead it astray" 32 \
+check_eq "-l lists, of every tier" 36 "$(grep -c '^fix/' ktap)"
+check_eq "a CDPATH does not lead it astray" 36 \
 	"$(cd "$TOP" && CDPATH=$TOP tests/run --cases "$OUT/cases" -l | grep -c '^fix/')"
 check_fails "a name that no case has is an error" 'no case is called fix/nothing' \
 	"$TOP/tests/run" --cases cases --out out2 fix/nothing

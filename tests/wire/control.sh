@@ -176,6 +176,15 @@ begins_not 'seed needs a number' --seed x other a b
 begins_not 'seed needs a number' --seed -1 other a b
 begins_not 'pcap-max needs a number' --pcap-max 1G other a b
 begins_not 'unrecognized option' --nonsense other a b
+# where the kernel has none
+cat >no-inotify <<END
+#!/bin/sh
+exec unshare --map-root-user sh -c 'echo 0 >/proc/sys/user/max_inotify_instances && exec "\$0" "\$@"' "$wire" "\$@"
+END
+chmod +x no-inotify
+with=$wire wire=./no-inotify
+begins_not 'Too many open files: inotify, .*fs.inotify.max_user_instances' other a b
+wire=$with
 check_eq "no socket stays behind" "" "$(ls other)"
 check "--help helps" sh -c '"$1" --help | grep -q "^usage"' sh "$wire"
 

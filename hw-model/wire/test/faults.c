@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The wire does the harm that was ordered, no other, and counts it. */
+#include <sys/prctl.h>
+
 #include "wire.h"
 
 #define MANY 1000
@@ -568,6 +570,171 @@ static void slow(void)
 	check_eq("the wire ends well", 0, wire_done());
 }
 
+/* A host that is another process: it sends FRAME before anything is sent to it, and lives until it is killed.  What sending
+ * said is in *ERROR
+ */
+static pid_t host_apart(int n, const struct roce *frame, int *error)
+{
+	uint8_t data[FRAME];
+	int said[2];
+	pid_t pid;
+
+	if (pipe(said))
+		die("a pipe from a host");
+	pid = fork();
+	if (pid < 0)
+		die("a host that is another process");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		host_open(n);
+		/* Its answer comes when the wire has seen that the host is there */
+		json_object_put(ask_now("help"));
+		*error = transmit(n, data, roce_build(data, frame)) ? 0 : errno;
+		if (write(said[1], error, sizeof(*error)) != sizeof(*error))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(said[1]);
+	if (read(said[0], error, sizeof(*error)) != sizeof(*error))
+		die("a host that is another process says what it did");
+	close(said[0]);
+	return pid;
+}
+
+static void host_killed(pid_t pid)
+{
+	if (kill(pid, SIGKILL) || waitpid(pid, NULL, 0) != pid)
+		die("a host is killed");
+}
+
+/* Host N sends FRAME, if need be after what the host before it had sent has been read; MOST: turns of the wire */
+static bool transmit_after(int n, const struct roce *frame, unsigned int most)
+{
+	uint8_t data[FRAME];
+	size_t len = roce_build(data, frame);
+
+	while (!transmit_now(n, data, len)) {
+		if (errno != EPERM || !most--)
+			return false;
+		json_object_put(ask_now("help"));
+	}
+	return true;
+}
+
+/* A host that is killed and comes again under its name, and sends before anything is sent to it */
+static void again(void)
+{
+	struct roce frame = { .from = 0, .to = 1, .opcode = 4, .qp = 17, .body = 100 };
+	uint32_t came = 0, sent = 0;
+	uint8_t data[FRAME + 1];
+	uint64_t queued, until;
+	unsigned long events;
+	char name[32];
+	FILE *file;
+	int before, error;
+
+	wire_begin("--seed", "1");
+	order("deaf 600");
+	close(host[0]);
+	for (; frame.psn < 3; frame.psn++) {
+		pid_t pid = host_apart(0, &frame, &error);
+
+		check_eq(frame.psn ? "another one in place of one that was killed sends first" : "a host sends first", 0, error);
+		check(receive(1, data, error ? 0 : BOUND) > 0 && psn_of(data) == frame.psn, "and its frame comes");
+		host_killed(pid);
+	}
+	host_open(0);
+	json_object_put(ask_now("help"));
+	check(transmit_after(0, &frame, 0) && receive(1, data, BOUND) > 0, "one that opens its socket again sends first");
+	check(reaches(1, 0), "and receives");
+	check_eq("four frames of the four hosts of this name have passed", 4, counter("a/out/frames"));
+
+	/* more than a turn of the wire takes, in the socket and unread */
+	check(fill(0, 1, &sent), "who sends waits for a host that does not read");
+	close(host[0]);
+	host_open(0);
+	frame.psn = sent;
+	error = transmit_after(0, &frame, 4096) ? 0 : errno;
+	check_eq("and is killed: who takes its place sends first", 0, error);
+	queued = counter_now("b/queued");
+	for (uint32_t most = ++sent + 20000; sent < most; sent++) {
+		frame.psn = sent;
+		if (!transmit_now(0, data, roce_build(data, &frame)))
+			break;
+	}
+	check(frame.psn == sent && errno == EAGAIN, "and waits in turn");
+	check_eq("unread", queued, counter_now("b/queued"));
+	close(host[2]);
+	host_open(2);
+	json_object_put(ask_now("help"));
+	check_eq("also when another host is another one", queued, counter_now("b/queued"));
+	check(all_come(1, &came, sent), "what both have sent comes, in its order");
+	check(reaches(0, 1) && reaches(1, 0), "and they go on");
+	check_eq("nothing was dropped", 0,
+		 counter("a/out/drops/peer") + counter("b/in/drops/queue") + counter("b/in/drops/peer"));
+
+	/* as many as a turn of the wire takes, and then nothing that would wake it */
+	kill(wire_pid, SIGSTOP);
+	for (frame.psn = 0; frame.psn < 64; frame.psn++)
+		roce_send(&frame);
+	close(host[0]);
+	host_open(0);
+	kill(wire_pid, SIGCONT);
+	until = now_ms() + BOUND;
+	while (!transmit_now(0, data, roce_build(data, &frame)) && errno == EPERM && now_ms() < until)
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	came = 0;
+	check(all_come(1, &came, 65), "who takes its place sends as soon as all of that is read");
+
+	/* bind() makes the name first; the wire may look before the socket is there */
+	close(host[0]);
+	unlink("w/a.host");
+	file = fopen("w/a.host", "we");
+	if (!file)
+		die("a name without a socket");
+	fclose(file);
+	json_object_put(ask_now("help"));
+	host_open(0);
+	check(reaches(0, 1) && reaches(1, 0), "a host whose name came before its socket sends");
+
+	/* a name is only a name */
+	unlink("w/a.host");
+	json_object_put(ask_now("help"));
+	check(reaches(0, 1), "a host whose name is taken away goes on sending");
+	check(reaches(1, 0), "and receiving");
+	before = host[0];
+	host_open(0);
+	json_object_put(ask_now("help"));
+	check(reaches(0, 1), "until another one has that name, which sends");
+	check(reaches(1, 0), "and receives");
+	close(host[0]);
+	host[0] = before;
+	check(!transmit_after(0, &frame, 0) && errno == EPERM, "the one before sends no more");
+	close(host[0]);
+
+	/* more names come than the kernel keeps for the wire */
+	host_open(0);
+	json_object_put(ask_now("help"));
+	check(reaches(0, 1), "a host sends");
+	file = fopen("/proc/sys/fs/inotify/max_queued_events", "re");
+	if (!file || fscanf(file, "%lu", &events) != 1)
+		die("how many events the kernel keeps");
+	fclose(file);
+	kill(wire_pid, SIGSTOP);
+	for (unsigned long i = 0; i <= events; i++) {
+		snprintf(name, sizeof(name), "w/%lu", i % 2);
+		if (mkdir(name, 0700) || rmdir(name))
+			die("names come and go");
+	}
+	close(host[0]);
+	host_open(0);
+	kill(wire_pid, SIGCONT);
+	json_object_put(ask_now("help"));
+	check(transmit_after(0, &frame, 0) && receive(1, data, BOUND) > 0, "who takes its place unseen sends first");
+	check_eq("the wire ends well", 0, wire_done());
+}
+
 /* Clients that wait, stammer, leave, or come in numbers */
 static void clients(void)
 {
@@ -658,6 +825,7 @@ int main(int argc, char **argv)
 	links();
 	peers();
 	slow();
+	again();
 	clients();
 	return results();
 }

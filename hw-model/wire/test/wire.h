@@ -100,8 +100,9 @@ static bool transmit_with(int n, const void *data, size_t len, int flags)
 {
 	struct sockaddr_un port = path("w/%c", n);
 
-	return sendto(host[n], data, len, flags, (struct sockaddr *)&port,
-		      sizeof(port)) == (ssize_t)len;
+	/* a call with a time limit ends when the process is stopped and continued */
+	return TEMP_FAILURE_RETRY(sendto(host[n], data, len, flags, (struct sockaddr *)&port,
+					 sizeof(port))) == (ssize_t)len;
 }
 
 /* false: the wire does not take it */
@@ -271,7 +272,7 @@ static struct json_object *control_answer(int fd)
 	static char line[1 << 16];
 	size_t used = 0;
 
-	while (used < sizeof(line) - 1 && recv(fd, line + used, 1, 0) == 1)
+	while (used < sizeof(line) - 1 && TEMP_FAILURE_RETRY(recv(fd, line + used, 1, 0)) == 1)
 		if (line[used++] == '\n') {
 			line[used] = 0;
 			return json_tokener_parse(line);

@@ -87,7 +87,7 @@ void test_kernel_words_once(void)
 	int fd;
 
 	if (!dev) {
-		check(1, "no drive is in /sys/dev/block # SKIP");
+		check(1, "# SKIP no drive is in /sys/dev/block");
 		return;
 	}
 	snprintf(kmsg, sizeof(kmsg), "%s.kmsg", path);
