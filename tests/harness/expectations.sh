@@ -111,7 +111,7 @@ says '.counted.gpu0.wrong == null' 'it holds without any "counted", too'
 says 'true' 'it names no key of the result'
 # holds(), for what is no scenario
 check "holds: a condition, and what it is given" holds result 'below(.bytes; $most)' --argjson most 9
-check_fails "it fails without a key" 'holds without any "host-rd"' holds result '.counted.gpu0 | .["host-rd"] < 9'
+check_fails "it fails without a key" 'the result has no "host-rd"' holds result '.counted.gpu0 | .["host-rd"] < 9'
 check_fails "and where it does not hold" "^result: false" holds result '.bytes > 5'
 check_fails "and on a null, which it takes for a number" "has no .bytes." holds null '.bytes < 5'
 : >empty
