@@ -140,6 +140,7 @@ typedef struct PlcFrame {
     uint8_t proto;
     bool fragment;
     uint32_t end;               /* of IP's packet */
+    bool cut;                   /* it says that it is longer than the frame */
 } PlcFrame;
 
 /* peerlane-cx-frame.c: headers, checksums, segments */

@@ -36,7 +36,7 @@ void plc_frame_look(PlcFrame *f, const uint8_t *data, uint32_t len)
     if (f->type == ETH_P_IP && len >= f->l3 + PLC_IP4_MIN && l3[0] >> 4 == 4) {
         need = (l3[0] & 0xf) * 4;
         end = f->l3 + lduw_be_p(l3 + 2);
-        if (need < PLC_IP4_MIN || f->l3 + need > end || end > len) {
+        if (need < PLC_IP4_MIN || f->l3 + need > MIN(end, len)) {
             return;
         }
         f->version = 4;
@@ -46,16 +46,14 @@ void plc_frame_look(PlcFrame *f, const uint8_t *data, uint32_t len)
                l3[0] >> 4 == 6) {
         need = PLC_IP6_SIZE;
         end = f->l3 + need + lduw_be_p(l3 + 4);
-        if (end > len) {
-            return;
-        }
         f->version = 6;
         f->proto = l3[6];
         f->fragment = f->proto == IP6_FRAGMENT;
     } else {
         return;
     }
-    f->end = end;
+    f->cut = end > len;
+    f->end = end = MIN(end, len);
     need += f->l3;
     if (!f->fragment &&
         end - need >= (f->proto == IP_PROTO_TCP ? PLC_TCP_MIN :
@@ -101,13 +99,14 @@ static uint16_t plc_l4_sum(const PlcFrame *f)
 
 bool plc_frame_l3_good(const PlcFrame *f)
 {
-    return f->version == 6 || (f->version == 4 && plc_l3_sum(f) == 0xffff);
+    return !f->cut && (f->version == 6 ||
+                       (f->version == 4 && plc_l3_sum(f) == 0xffff));
 }
 
 /* A datagram over IPv4 may have none */
 bool plc_frame_l4_good(const PlcFrame *f)
 {
-    if (!f->l4) {
+    if (!f->l4 || f->cut) {
         return false;
     }
     return (f->proto == IP_PROTO_UDP && f->version == 4 &&
@@ -121,6 +120,9 @@ void plc_frame_checksum(uint8_t *data, uint32_t len, uint8_t flags)
     PlcFrame f;
 
     plc_frame_look(&f, data, len);
+    if (f.cut) {
+        return;
+    }
     if (flags & CX_ETH_L3_CSUM && f.version == 4) {
         uint8_t *at = data + f.l3 + 10;
 

@@ -226,7 +226,8 @@ bool plc_roce_take(PeerlaneCX *s, const uint8_t *frame, uint32_t size,
     *p = NULL;
     *wrong = NULL;
     plc_frame_look(&f, frame, size);
-    if (!s->st->eth->roce || f.tagged || !f.l4 || f.proto != IP_PROTO_UDP ||
+    if (!s->st->eth->roce || f.tagged || f.cut || !f.l4 ||
+        f.proto != IP_PROTO_UDP ||
         lduw_be_p(frame + f.l4 + 2) != PLC_ROCE_PORT) {
         return false;
     }

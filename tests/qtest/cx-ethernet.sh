@@ -376,12 +376,22 @@ fixed 0805 00005003 00000000 32; at "$r" 6 0000 17 01 24 233e; says "another MTU
 send "00000000000000000000000000000000 8:1519 $SEG" 3
 becomes "another MTU: it has come" 8 qom_counter cx1 eth-frames-in
 
+# A packet that says that it is longer than its frame: what its headers say counts all the same, but nothing in it is right
+receive 2048
+ADDRESSES=fd000000000000000000000000000001fd000000000000000000000000000002
+data "${ETH}86dd6000000000381140${ADDRESSES}03e807d0001000007065657265616c6e"
+send "00000000c00000000000000000000000$SEG" 3
+becomes "longer than its frame: it has come" 9 qom_counter cx1 eth-frames-in
+cqe 8 0x1c 2; check_eq "longer than its frame: IPv6 and UDP, neither right" 0x0124 "$r"
+cqe 8 0x10 1; check_eq "longer than its frame: hashed by addresses and ports" 0x88 "$r"
+bytes_are "longer than its frame: no checksum was filled in" $((0x490000 + 0x800 * 8 + 60)) 0x00007065
+
 # What a queue cannot do ends it: a receive that is too small, an entry that is malformed
 receive 32
 data "${ETH}0800$UDP"
 send "00000000c00000000000000000000000$SEG" 3
 becomes "too small: the receive has failed" 1 qom_counter cx1 wqe-errors
-cqe 8 0x36 2; check_eq "too small: it says so" 0x0001 "$r"
+cqe 9 0x36 2; check_eq "too small: it says so" 0x0001 "$r"
 side 1
 short 090b 00$RQ; cmd $r 272
 rdhex $((OUT_BOX + 0x21 - 16)) 1
