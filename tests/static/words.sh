@@ -10,7 +10,7 @@ cd "$TOP" || exit 1
 words=docs/reference/words.md
 
 # Abbreviations that need no entry: everybody knows them, or they are names
-known='AMD API CI CPU FIDELITY GB GPU H100 IO IPv4 IPv6 JSON MAC MB MIT NFS NVIDIA POSIX RAID README TCP UDP URL UTM UUID WSL WSL1 WSL2'
+known='AMD API CI CPU FIDELITY GB GPU H100 IO IPv4 JSON MAC MB MIT NFS NVIDIA POSIX RAID README TCP UDP URL UTM UUID WSL WSL1 WSL2'
 # Terms in small letters, and names
 terms='aperture
 atomics
