@@ -9,7 +9,7 @@ need_tool cc
 need_file "$BUILD/guest/7.2/vmlinux" "$BUILD/guest/7.2/rdma.cpio"
 
 check "the program" cc -O2 -g -std=gnu11 -Wall -Wextra -Werror -o large-region "$TOP/userlib/core/test/large_region.c" -libverbs
-"$TOP/scenarios/try" --hosts 2 --time 120 --keep --add large-region large-region >try.out 2>try.err
+"$TOP/scenarios/try" --hosts 2 --timeout 120 --keep --add large-region large-region >try.out 2>try.err
 check_eq "its status, not that of a kernel that warned" 0 $?
 # docs/how-to/two-hosts.md, Limits
 check_eq "1 GiB is registered, and a page more is not" 'a: 1073741824 registered
