@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: the stock mlx5 driver takes the emulated ConnectX; every verb of RC, XRC, UC and UD works, windows, all memory as one key, and a kernel user's keys
 # tags: guest rdma
-# tier: all
+# tier: check
 # timeout: 700
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/scenarios/lib/machine/vm.sh"

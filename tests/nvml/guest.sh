@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # desc: libnvidia-ml and nvidia-smi in a guest with two GPUs: they agree with libcuda and with peerlane topo
 # tags: guest nvml
-# tier: all
+# tier: check
 # timeout: 240
 . "$TOP/scenarios/lib/case.sh"
 . "$TOP/tests/cuda/lib.sh"
