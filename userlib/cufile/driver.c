@@ -40,6 +40,7 @@ static void in_child(void)
 	async_forked();
 	log_forked();
 	config_forked();
+	file_forked();
 	topology_forked();
 	batch_forked();
 	stats_forked();

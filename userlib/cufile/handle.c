@@ -74,15 +74,78 @@ static void alignment(struct file *f, int fd, const struct stat *st)
 		f->mem_align = 512;
 }
 
-/* The same file once more, with O_DIRECT or without it, or with O_NOATIME. */
+/*
+ * Standard streams that the program has not are occupied while files are opened, by all threads
+ * that open some together: who is still opening one must not get a number that another gives back.
+ * The lock is not held while a file is opened, as its server may not answer.
+ */
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned int streams_users;
+static bool streams_taken[3];
+static struct node streams_node;
+
+static void take_streams(void)
+{
+	int fd;
+
+	pthread_mutex_lock(&streams_lock);
+	streams_users++;
+	while ((fd = open("/", O_PATH | O_CLOEXEC)) >= 0 && fd < 3) {
+		streams_taken[fd] = true;
+		streams_node = node_of(fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	pthread_mutex_unlock(&streams_lock);
+}
+
+/* The program may have closed some, or may have their numbers for files of its own. */
+static void close_streams(void)
+{
+	int i, flags;
+
+	for (i = 0; i < 3; i++) {
+		flags = streams_taken[i] ? fcntl(i, F_GETFL) : -1;
+		if (flags >= 0 && flags & O_PATH)
+			close_own(i, &streams_node);
+		streams_taken[i] = false;
+	}
+}
+
+static void give_streams(void)
+{
+	int saved = errno;
+
+	pthread_mutex_lock(&streams_lock);
+	if (!--streams_users)
+		close_streams();
+	pthread_mutex_unlock(&streams_lock);
+	errno = saved;
+}
+
+/* A child has no thread that opens files; nor does it take any lock here. */
+void file_forked(void)
+{
+	close_streams();
+	streams_users = 0;
+}
+
+/*
+ * The same file once more, with O_DIRECT or without it, or with O_NOATIME.  Never by the number
+ * of a standard stream that the program has not: what it writes there would get into the file.
+ */
 static int open_again(int fd, int flags, int more)
 {
 	char path[64];
+	int again;
 
 	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
-	flags &= O_ACCMODE | O_SYNC | O_DSYNC;
+	flags &= O_ACCMODE | O_SYNC;
 	flags |= O_CLOEXEC | more;
-	return open(path, flags);
+	take_streams();
+	again = open(path, flags);
+	give_streams();
+	return again;
 }
 
 /*
@@ -104,13 +167,6 @@ static bool intact(const struct file *f)
 	       (f->warm_fd < 0 || leads_to(f->warm_fd, &f->warm_node));
 }
 
-/* Who closes all descriptors has closed this one, too. */
-static bool has_data_fd(const struct file *f)
-{
-	return f->direct_fd >= 0 ? has_mark(f->direct_fd, &f->direct_node) :
-				   has_mark(f->buffered_fd, &f->buffered_node);
-}
-
 static void lose(struct file *f)
 {
 	if (!atomic_exchange(&f->lost, true))
@@ -122,6 +178,13 @@ static void lose(struct file *f)
 static bool is_told(const struct node *n)
 {
 	return n->marked || n->placed;
+}
+
+/* Who closes all descriptors has closed this one, too. */
+static bool has_data_fd(const struct file *f)
+{
+	return is_told(&f->direct_node) ? has_mark(f->direct_fd, &f->direct_node) :
+					  has_mark(f->buffered_fd, &f->buffered_node);
 }
 
 static bool is_own(int fd, const struct node *n)
@@ -166,14 +229,7 @@ static bool names(const char *line, const char *pid, const char *device, const c
 {
 	const char *p = strstr(line, " POSIX ") ? strstr(line, pid) : NULL;
 
-	if (!p)
-		return false;
-	p += strlen(pid);
-	if (device[0] && strncmp(p, device, strlen(device)))
-		return false;
-	p = strchr(p, ':');
-	p = p ? strchr(p + 1, ':') : NULL;
-	return p && !strncmp(p, inode, strlen(inode));
+	return p && !strncmp(p + strlen(pid), device, strlen(device)) && strstr(p, inode);
 }
 
 /*
@@ -192,27 +248,30 @@ static void super_block(int fd, char *device, size_t size)
 }
 
 /*
- * Has this process a record lock on the file?  The first lock that is in the way
- * may be another's with ours behind it, as readers share; /proc/locks has all.
- * Where it cannot be read, anybody's lock counts.
+ * Has this process a record lock on the file?  The first lock that is in the way may be another's
+ * with ours behind it, as readers share; /proc/locks has all that the kernel keeps, also where the
+ * server of the file does not answer, and is not asked which inode it is.  What a server of FUSE
+ * keeps itself is not there: of such locks only the first is seen.  Where /proc/locks cannot be
+ * read, anybody's lock counts; where the inode is not known, any of ours.
  */
 static bool locked(int fd)
 {
 	struct flock l = { .l_type = F_WRLCK };
-	char line[256], pid[32], device[32], inode[32];
+	char line[256], pid[32], device[32], inode[32] = "";
 	bool ours = false;
-	struct stat st;
+	struct statx sx;
 	FILE *f;
 
-	if (fcntl(fd, F_OFD_GETLK, &l) || l.l_type == F_UNLCK)
+	if (!fcntl(fd, F_OFD_GETLK, &l) && l.l_type == F_UNLCK)
 		return false;
 	if (l.l_pid == getpid())
 		return true;
-	f = fstat(fd, &st) ? NULL : fopen("/proc/locks", "re");
+	f = fopen("/proc/locks", "re");
 	if (!f)
 		return true;
 	snprintf(pid, sizeof(pid), " %d ", (int)getpid());
-	snprintf(inode, sizeof(inode), ":%llu ", (unsigned long long)st.st_ino);
+	if (!statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &sx))
+		snprintf(inode, sizeof(inode), ":%llu ", (unsigned long long)sx.stx_ino);
 	super_block(fd, device, sizeof(device));
 	while (!ours && fgets(line, sizeof(line), f))
 		ours = names(line, pid, device, inode);
@@ -338,7 +397,7 @@ static bool registered(int fd)
 	for (i = 0; i < slots; i++)
 		/* the same number of another open(): the first was closed */
 		if (table[i] && table[i]->user_fd == fd &&
-		    same_open(fd, table[i]->fd))
+		    same_open(fd, table[i]->fd) && intact(table[i]))
 			return true;
 	return false;
 }
@@ -371,14 +430,10 @@ static int open_both(struct file *f, int flags, bool block)
 	}
 	if (no_descriptor(err))
 		return err;
-	if (f->direct_fd < 0 && f->user_direct) {
+	if (f->direct_fd < 0 && f->user_direct)
 		f->direct_fd = f->fd;
-		f->direct_node = f->node;
-	}
-	if (f->buffered_fd < 0 && !f->user_direct) {
+	if (f->buffered_fd < 0 && !f->user_direct)
 		f->buffered_fd = f->fd;
-		f->buffered_node = f->node;
-	}
 	return f->direct_errno;
 }
 
@@ -501,12 +556,14 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 		bury(f);
 		return CU_FILE_GETNEWFD_FAILED;
 	}
-	alignment(f, f->direct_fd >= 0 ? f->direct_fd : f->fd, &st);
+	alignment(f, f->fd, &st);
 	denied = deny_file(f->fd, f->dev, S_ISBLK(st.st_mode));
 	if (denied)
 		f->no_direct = denied;
 
 	pthread_rwlock_wrlock(&lock);
+	/* before: what was registered so may have had the numbers, and has been closed since */
+	take_numbers(f);
 	if (registered(fd)) {
 		r = CU_FILE_HANDLE_ALREADY_REGISTERED;
 		goto out;
@@ -516,7 +573,6 @@ CUfileOpError file_register(int fd, CUfileHandle_t *out)
 		r = CU_FILE_NOMEM_ERROR;
 		goto out;
 	}
-	take_numbers(f);
 	f->value = ++count << COUNT_SHIFT | (uint64_t)i << SLOT_SHIFT | MARK;
 	table[i] = f;
 	*out = (CUfileHandle_t)(uintptr_t)f->value;

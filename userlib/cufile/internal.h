@@ -301,6 +301,8 @@ void file_put(struct file *f);
 /* A thread of work.c closes it if need be, which may take long. */
 void file_put_later(struct file *f);
 void file_drop_all(void);
+/* In a child of a process that had it open */
+void file_forked(void);
 
 struct buf {
 	uint64_t base;

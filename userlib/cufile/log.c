@@ -57,7 +57,7 @@ void log_line(int level, const char *fmt, ...)
 	static const char *const names[] = { "notice", "error", "warning",
 					     "info", "debug" };
 	char line[sizeof(config.no_effect) + 256];
-	int n, fd = STDERR_FILENO, saved = errno;
+	int n, fd = -1, saved = errno;
 	va_list ap;
 
 	if (!log_level || level > log_level)
@@ -71,12 +71,10 @@ void log_line(int level, const char *fmt, ...)
 	if (log_file[0])
 		fd = open(log_file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
 			  0644);
-	if (fd < 0)
-		fd = STDERR_FILENO;
 	/* a log line that cannot be written is lost, on purpose */
-	if (write(fd, line, strlen(line)) < 0)
+	if (write(fd < 0 ? STDERR_FILENO : fd, line, strlen(line)) < 0)
 		errno = saved;
-	if (fd != STDERR_FILENO)
+	if (fd >= 0)
 		close(fd);
 	pthread_mutex_unlock(&log_lock);
 	errno = saved;

@@ -255,7 +255,7 @@ static void largest_blocks(void)
 		fresh("{\"properties\":{\"force_compat_mode\":true}}");
 		fd = make(path, O_DIRECT, data, MIB(8));
 		mock.dio_align = align;
-		mock.no_again = true;
+		mock.again_errno = EACCES;
 		fh = reg(fd);
 		g = gpu(MIB(8));
 		errno = 0;
@@ -299,7 +299,7 @@ void test_large_blocks(void)
 	noise(data, sizeof(data));
 	fd = make(path, O_DIRECT, data, sizeof(data));
 	mock.dio_align = 16384;
-	mock.no_again = true;
+	mock.again_errno = EACCES;
 	fh = reg(fd);
 	g = gpu(65536);
 	is(cuFileRead(fh, g, 32768, 16384, 0), 32768, "blocks of 16 KiB: two are read");

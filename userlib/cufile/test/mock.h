@@ -55,12 +55,36 @@ struct mock {
 	_Atomic int64_t alloc_after;	/* the so many-th allocation fails, -1 none */
 	const char *kernel_line; /* what the kernel says when p2p fails */
 	uint64_t dev;		/* device of all files, 0 what it is */
+	int dev_fd;		/* of this descriptor alone, if not 0 */
 	uint32_t dio_align;	/* blocks of direct IO, 0 what they are */
-	bool no_again;		/* no file can be opened once more */
+	uint32_t dio_memory;	/* and of its memory, 0: a page */
+	bool dio_said;		/* both are so, also if they are 0 */
+	bool no_dio;		/* statx() knows nothing of direct IO */
+	long fs;		/* type of all file systems, 0 what it is */
+	int stat_errno;		/* of who asks about a file by fstat() */
+	int statx_errno;	/* and by statx() */
+	uint64_t other_ino;	/* what is added to the number of each file */
+	int again_errno;	/* of who opens a file once more */
+	int again_flags;	/* with one of these flags, 0: in any way */
+	int again_count;	/* for so many times, 0: always */
 	bool no_query;		/* the kernel does not compare descriptors by fcntl() */
+	bool query;		/* and does, whatever the real one may do */
+	bool kcmp;		/* and does by kcmp(), whatever the real one may do */
+	int kcmp_other;		/* which says this of two that are not the same */
+	int getlk_errno;	/* of who asks for the lock that is in the way */
 	int moved_fd;		/* moved on by each look at a position, 0 none */
+	unsigned int moved_turns; /* by those of three in a row that have their bit here, 0: by all */
+	unsigned int moved_back; /* at the so many-th look it is moved back, 0: never */
+	unsigned int moved_looks; /* so many there were */
+	int fdinfo_errno;	/* of who looks at a position */
 	const char *locks;	/* what /proc/locks has, NULL: what it is */
-	bool block;		/* who asks about a file is told of a block device */
+	const char *mounts;	/* what mountinfo has, NULL: what it is */
+	const char *disk;	/* name of a block device */
+	uint64_t disk_dev;	/* and its number */
+	int read_errno;		/* of who opens a file below /sys to read it */
+	const char *read_name;	/* whose name ends so, NULL: any */
+	bool block;		/* who asks about a file is told of a block device, which has the number dev */
+	uint32_t sector;	/* its blocks, 0: it does not say */
 	int gpu;		/* number of the GPU that all memory is of */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
 	size_t start_at;	/* new memory begins so far behind a page of the GPU */
@@ -73,6 +97,7 @@ struct mock {
 	bool lose_calls;	/* functions in streams are not called; see mock_lost() */
 	_Atomic bool hold_map;	/* who wants a dma-buf waits */
 	_Atomic bool hold_stat;	/* who asks about a file waits */
+	_Atomic int hold_again;	/* who opens a file once more waits; 2: who does to read only */
 	_Atomic bool hold_stream; /* functions in streams wait */
 	_Atomic bool hold_host;	/* the first who reads into host memory waits */
 	_Atomic bool hold_unmap; /* the first who unmaps a dma-buf waits */
@@ -125,6 +150,7 @@ struct mock {
 	_Atomic int most_in_io;
 	_Atomic int in_map;	/* waiting for a dma-buf */
 	_Atomic int in_stat;	/* waiting to be told about a file */
+	_Atomic int in_again;	/* waiting to open a file once more */
 	_Atomic uint64_t stats;	/* questions about a file, by fstat() and statx() */
 	_Atomic unsigned int kmsg_opened; /* how often the file of PEERLANE_KMSG was opened */
 	_Atomic uint64_t host_off; /* where the latest read into host memory began */
@@ -188,6 +214,10 @@ void mock_revoke(void);
 void *mock_memory(unsigned long long ptr);
 /* The next function of this name, kept in *@at: threads may look for it at once */
 void *mock_real(void *_Atomic *at, const char *name);
+/* What the library opens, at @from, must end with an exec(): it is no other program's. */
+void mock_own(bool closes, void *from);
+/* Are they of one open()? */
+bool mock_same(int a, int b);
 /* Which memory has this address, 0: none */
 uint64_t mock_id(unsigned long long ptr);
 /* Are all these pages of the GPU's of one memory? */

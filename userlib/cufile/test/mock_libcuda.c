@@ -14,8 +14,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -193,6 +195,23 @@ void *mock_real(void *_Atomic *at, const char *name)
 	return p;
 }
 
+static bool is_library(void *from)
+{
+	const char *slash;
+	Dl_info of;
+
+	if (!dladdr(from, &of))
+		return false;
+	slash = strrchr(of.dli_fname, '/');
+	return strstr(slash ? slash : of.dli_fname, "libcufile");
+}
+
+void mock_own(bool closes, void *from)
+{
+	if (!closes && is_library(from))
+		abort();
+}
+
 /* File IO that is under way */
 static void linger(void)
 {
@@ -250,9 +269,8 @@ int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *mo
 static int locked(int r, void *from)
 {
 	int turns = mock.lock_turns;
-	Dl_info of;
 
-	if (r || !turns || !dladdr(from, &of) || !strstr(of.dli_fname, "libcufile"))
+	if (r || !turns || !is_library(from))
 		return r;
 	while (turns && !atomic_compare_exchange_strong(&mock.lock_turns, &turns, turns - 1))
 		continue;
@@ -331,6 +349,13 @@ int fcntl(int fd, int cmd, ...)
 	va_end(ap);
 	if (cmd == F_DUPFD_QUERY && mock.no_query) {
 		errno = EINVAL;
+		return -1;
+	}
+	if (cmd == F_DUPFD_QUERY && mock.query)
+		return mock_same(fd, (int)(intptr_t)arg);
+	mock_own(cmd != F_DUPFD, __builtin_return_address(0));
+	if (cmd == F_OFD_GETLK && mock.getlk_errno) {
+		errno = mock.getlk_errno;
 		return -1;
 	}
 	return cmd == F_GETLEASE ? lease_asked(real_fcntl(fd, cmd)) :
@@ -514,11 +539,16 @@ static int about(int fd, struct stat *st)
 		usleep(1000);
 	mock.in_stat--;
 	r = real_fstat(fd, st);
-	if (mock.dev)
-		st->st_dev = mock.dev;
+	if (mock.stat_errno) {
+		errno = mock.stat_errno;
+		return -1;
+	}
 	if (mock.block) {
 		st->st_mode = S_IFBLK | 0600;
+		st->st_rdev = mock.dev;
 		st->st_size = 0;
+	} else if (mock.dev && (!mock.dev_fd || mock.dev_fd == fd)) {
+		st->st_dev = mock.dev;
 	}
 	return r;
 }
@@ -527,21 +557,59 @@ int statx(int dir, const char *path, int flags, unsigned int mask, struct statx 
 {
 	static void *_Atomic at;
 	int (*real_statx)(int, const char *, int, unsigned int, struct statx *);
-	uint32_t align[] = { 4096, mock.dio_align };	/* of memory, of the file */
+	uint32_t align[] = { mock.dio_memory || mock.dio_said ? mock.dio_memory : 4096, mock.dio_align };
 	int r;
 
 	*(void **)&real_statx = mock_real(&at, "statx");
 	mock.stats++;
 	r = real_statx(dir, path, flags, mask, sx);
+	if (mock.statx_errno) {
+		errno = mock.statx_errno;
+		return -1;
+	}
+	if (!r && mock.dev && mock.dev_fd == dir && dir) {
+		sx->stx_dev_major = major(mock.dev);
+		sx->stx_dev_minor = minor(mock.dev);
+	}
+	if (!r)
+		sx->stx_ino += mock.other_ino;
 	if (!r && mock.block) {
 		sx->stx_mode = S_IFBLK | 0600;
 		sx->stx_size = 0;
 	}
-	if (!r && mock.dio_align) {
+	if (!r && (mock.dio_align || mock.dio_said)) {
 		sx->stx_mask |= 0x2000;		/* STATX_DIOALIGN */
 		memcpy((char *)sx + 0x98, align, sizeof(align));
+	} else if (!r && mock.no_dio) {
+		sx->stx_mask &= ~0x2000u;
+		memset((char *)sx + 0x98, 0, sizeof(align));
 	}
 	return r;
+}
+
+int fstatfs(int fd, struct statfs *fs)
+{
+	static void *_Atomic at;
+	int (*real_fstatfs)(int, struct statfs *);
+	int r;
+
+	*(void **)&real_fstatfs = mock_real(&at, "fstatfs");
+	r = real_fstatfs(fd, fs);
+	if (mock.fs)
+		fs->f_type = mock.fs;
+	return r;
+}
+
+int stat(const char *name, struct stat *st)
+{
+	static void *_Atomic at;
+	int (*real_stat)(const char *, struct stat *);
+
+	*(void **)&real_stat = mock_real(&at, "stat");
+	if (!mock.disk || strcmp(name, mock.disk))
+		return real_stat(name, st);
+	*st = (struct stat){ .st_mode = S_IFBLK | 0600, .st_dev = 6, .st_rdev = mock.disk_dev };
+	return 0;
 }
 
 int fstat(int fd, struct stat *st)

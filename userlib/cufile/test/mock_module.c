@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <linux/fs.h>
 #include <linux/io_uring.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,34 @@ static struct memory {
 	uint64_t address, size, id;
 } memory[MAX];			/* by handle, of which 0 is none */
 
+static bool unreadable(const char *path)
+{
+	size_t n = mock.read_name ? strlen(mock.read_name) : 0, len = strlen(path);
+
+	return mock.read_errno && !strncmp(path, "/sys/", 5) &&
+	       (!n || (len > n && !strcmp(path + len - n, mock.read_name)));
+}
+
+/* As another thread that reads by this descriptor moves it */
+static void move_on(void)
+{
+	unsigned int turn = mock.moved_looks % 3;
+
+	mock.moved_looks++;
+	if (mock.moved_back && !(mock.moved_looks % mock.moved_back)) {
+		if (lseek(mock.moved_fd, 0, SEEK_SET))
+			abort();
+	} else if ((!mock.moved_turns || mock.moved_turns & 1u << turn) &&
+		   lseek(mock.moved_fd, 1, SEEK_CUR) < 0) {
+		abort();
+	}
+}
+
+static bool is_held(int flags)
+{
+	return mock.hold_again == 1 || (mock.hold_again == 2 && (flags & O_ACCMODE) == O_RDONLY);
+}
+
 int open(const char *path, int flags, ...)
 {
 	static void *_Atomic at;
@@ -48,8 +78,22 @@ int open(const char *path, int flags, ...)
 	fd = mock_nv_open(path);
 	if (fd != -2)
 		return fd;
-	if (mock.no_again && !strncmp(path, "/proc/thread-self/fd/", 21)) {
-		errno = EACCES;
+	mock_own(flags & O_CLOEXEC, __builtin_return_address(0));
+	if (is_held(flags) && !strncmp(path, "/proc/thread-self/fd/", 21)) {
+		mock.in_again++;
+		while (is_held(flags))
+			usleep(100);
+		mock.in_again--;
+	}
+	if (mock.again_errno && !strncmp(path, "/proc/thread-self/fd/", 21) &&
+	    (!mock.again_flags || flags & mock.again_flags)) {
+		errno = mock.again_errno;
+		if (mock.again_count && !--mock.again_count)
+			mock.again_errno = 0;
+		return -1;
+	}
+	if (unreadable(path)) {
+		errno = mock.read_errno;
 		return -1;
 	}
 	if (kmsg && !strcmp(path, kmsg))
@@ -69,10 +113,23 @@ FILE *fopen(const char *path, const char *mode)
 	FILE *(*real_fopen)(const char *, const char *);
 
 	*(void **)&real_fopen = mock_real(&at, "fopen");
-	if (mock.moved_fd && !strncmp(path, "/proc/thread-self/fdinfo/", 25) &&
-	    lseek(mock.moved_fd, 1, SEEK_CUR) < 0)
-		abort();
-	return real_fopen(mock.locks && !strcmp(path, "/proc/locks") ? mock.locks : path, mode);
+	mock_own(strchr(mode, 'e'), __builtin_return_address(0));
+	if (!strncmp(path, "/proc/thread-self/fdinfo/", 25)) {
+		if (mock.moved_fd)
+			move_on();
+		errno = mock.fdinfo_errno;
+		if (errno)
+			return NULL;
+	}
+	if (unreadable(path)) {
+		errno = mock.read_errno;
+		return NULL;
+	}
+	if (mock.locks && !strcmp(path, "/proc/locks"))
+		path = mock.locks;
+	if (mock.mounts && !strcmp(path, "/proc/thread-self/mountinfo"))
+		path = mock.mounts;
+	return real_fopen(path, mode);
 }
 
 /* What the C library's checks call where the flags are known at run time only */
@@ -296,6 +353,28 @@ static long raw(long nr, long a, long b, long c, long d, long e, long f)
 #endif
 }
 
+/* Those of one open() have their position in common. */
+bool mock_same(int a, int b)
+{
+	off_t at = lseek(a, 0, SEEK_CUR);
+	bool same = at >= 0 && lseek(b, 0, SEEK_CUR) == at && lseek(a, at + 1, SEEK_SET) >= 0 &&
+		    lseek(b, 0, SEEK_CUR) == at + 1;
+
+	if (at < 0 || lseek(a, at, SEEK_SET) != at)
+		abort();
+	return same;
+}
+
+/* Of a thread's own descriptors, as the kernel has it. */
+static long compare(pid_t one, pid_t two, long type, int a, int b)
+{
+	pid_t me = (pid_t)raw(SYS_gettid, 0, 0, 0, 0, 0, 0);
+
+	if (one != me || two != me || type != KCMP_FILE)
+		abort();
+	return mock_same(a, b) ? 0 : mock.kcmp_other;
+}
+
 long syscall(long nr, ...)
 {
 	long a, b, c, d, e, f, r;
@@ -309,6 +388,8 @@ long syscall(long nr, ...)
 	e = va_arg(ap, long);
 	f = va_arg(ap, long);
 	va_end(ap);
+	if (nr == SYS_kcmp && mock.kcmp)
+		return compare((pid_t)a, (pid_t)b, c, (int)d, (int)e);
 	if (nr == __NR_io_uring_enter)
 		ring_entered();
 	r = raw(nr, a, b, c, d, e, f);
@@ -321,8 +402,6 @@ long syscall(long nr, ...)
 	errno = (int)-r;
 	return -1;
 }
-
-
 
 int ioctl(int fd, unsigned long cmd, ...)
 {
@@ -338,6 +417,10 @@ int ioctl(int fd, unsigned long cmd, ...)
 		*(void **)&real_ioctl = dlsym(RTLD_NEXT, "ioctl");
 	if (mock_nv_ioctl(fd, cmd, arg, &r))
 		return r;
+	if (cmd == BLKSSZGET && mock.block) {
+		*(int *)arg = (int)mock.sector;
+		return 0;
+	}
 	if (_IOC_TYPE(cmd) != PLN_IOC_MAGIC)
 		return real_ioctl(fd, cmd, arg);
 	if (cmd == PLN_IOC_IO)

@@ -260,6 +260,15 @@ static void test_handles(void)
 	pipes[0] = open(path, O_PATH);
 	is(reg_error(pipes[0]), 5019, "O_PATH");
 	close(pipes[0]);
+	/* the kernel signals nobody, but lets a file be opened so */
+	pipes[0] = open(path, O_RDWR | O_ASYNC);
+	is(reg_error(pipes[0]), 5019, "O_ASYNC");
+	close(pipes[0]);
+	is(reg_error(pipes[0]), 5022, "a descriptor that is closed");
+	is(reg_error(-1), 5022, "a negative one");
+	mock.stat_errno = ESTALE;
+	is(reg_error(fd), 5022, "a file that its server no longer has");
+	mock.stat_errno = 0;
 	strcpy(other, path);
 	*strrchr(other, '/') = '\0';
 	pipes[0] = open(other, O_RDWR | O_TMPFILE, 0600);
@@ -269,6 +278,9 @@ static void test_handles(void)
 	}
 	fh = reg(fd);
 	is(reg_error(fd), 5028, "the same fd twice");
+	mock.again_errno = EMFILE;
+	is(reg_error(fd), 5028, "which needs no other descriptor to be told");
+	mock.again_errno = 0;
 	is(cuFileRead(fh, &c, 1, 1, 0), 1, "read by it");
 	is(c, 'b', "the right byte");
 	fds = open_fds();
@@ -281,6 +293,10 @@ static void test_handles(void)
 	}
 	is(open_fds(), fds, "no descriptor is left behind");
 	is(cuFileRead(fh2, &c, 1, 0, 0), -5027, "a stale handle");
+	i = (unsigned int)dup(fd);
+	is(reg((int)i) == fh2, 0, "one that takes its place has another number");
+	is(cuFileRead(fh2, &c, 1, 0, 0), -5027, "and is not taken for it");
+	close((int)i);
 	is(cuFileRead((void *)0x1234567890, &c, 1, 0, 0), -5027,
 	   "an invented handle");
 	is(cuFileRead((void *)&c, &c, 1, 0, 0), -5027, "an address as handle");
@@ -336,6 +352,18 @@ static void test_locks(void)
 	is(cuFileRead(fh, &c, 1, 1, 0), 1, "the handle reads");
 	is(c, 'b', "the right byte");
 	check(open_fds() <= fds + 8, "with few descriptors");
+	/* an NFS server may not answer, and /proc may be of processes that have other numbers */
+	cuFileHandleDeregister(fh);
+	fh = reg(fd);
+	mock.getlk_errno = ENOLCK;
+	cuFileHandleDeregister(fh);
+	check(is_locked(), "where the file system does not tell, the lock is there, too");
+	mock.getlk_errno = 0;
+	fh = reg(fd);
+	mock.locks = "/dev/null";
+	cuFileHandleDeregister(fh);
+	check(is_locked(), "and where /proc does not");
+	mock.locks = NULL;
 	fresh(NULL);
 	check(is_locked(), "closing the library leaves the lock");
 	l.l_type = F_UNLCK;
@@ -363,6 +391,79 @@ static bool kept_for(const char *locks, pid_t child, unsigned int dev, unsigned 
 	close(fd);
 	mock.locks = NULL;
 	return open_fds() > fds;
+}
+
+/*
+ * What /proc/locks says of the child's file, and who reads it: %1$d is this process,
+ * %2$s the number of the inode, %3$s of its file system as mountinfo has it (0:5 or 259:70000).
+ */
+static const struct {
+	const char *line, *mount;
+	bool kept;
+} lock_lines[] = {
+	{ "1: POSIX  ADVISORY  READ %1$d 00:05:%2$lu 0 EOF\n", "0:5", true },
+	{ "1: POSIX  ADVISORY  WRITE %1$d 103:11170:%2$lu 4096 8191\n", "259:70000", true },
+	{ "1: POSIX  ADVISORY  READ %1$d 00:05:%2$lu 0 EOF\n", "5:0", false },
+	{ "1: POSIX  ADVISORY  READ %1$d 00:05:%2$lu 0 EOF\n", "0:6", false },
+	{ "1: POSIX  ADVISORY  READ %1$d 00:05:%2$lu 0 EOF\n", "0:53", false },
+	{ "1: POSIX  ADVISORY  READ %1$d 00:05:%2$lu0 0 EOF\n", "0:5", false },
+	{ "1: POSIX  ADVISORY  READ %1$d 00:05:9%2$lu 0 EOF\n", "0:5", false },
+	{ "1: POSIX  ADVISORY  READ %1$d0 00:05:%2$lu 0 EOF\n", "0:5", false },
+	{ "1: POSIX  ADVISORY  READ 9%1$d 00:05:%2$lu 0 EOF\n", "0:5", false },
+	/* other locks than those that a close() takes away */
+	{ "1: FLOCK  ADVISORY  WRITE %1$d 00:05:%2$lu 0 EOF\n", "0:5", false },
+	{ "1: OFDLCK ADVISORY  WRITE -1 00:05:%2$lu %1$d EOF\n", "0:5", false },
+	{ "1: LEASE  ACTIVE    READ %1$d 00:05:%2$lu 0 EOF\n", "0:5", false },
+	/* another's, of bytes that begin with the number of this process */
+	{ "1: POSIX  ADVISORY  READ 9%1$d 00:05:%2$lu %1$d EOF\n", "0:5", false },
+	{ "1: POSIX  ADVISORY  READ 9%1$d 00:05:%2$lu %1$d EOF\n", NULL, false },
+	{ "1: FLOCK  ADVISORY  WRITE 7 00:01:2 0 EOF\n2: POSIX  ADVISORY  READ %1$d 00:05:%2$lu 0 EOF\n",
+	  "0:5", true },
+	/* the mount is not to be seen: the inode alone has to do */
+	{ "1: POSIX  ADVISORY  READ %1$d 00:05:%2$lu 0 EOF\n", NULL, true },
+	{ "1: POSIX  ADVISORY  READ %1$d 00:05:%2$lu0 0 EOF\n", NULL, false },
+	{ "", "0:5", false },
+	{ NULL, "0:5", true },
+};
+
+static void lock_line(unsigned int i, const char *locks, const char *mounts)
+{
+	unsigned int fds = open_fds();
+	struct stat st;
+	FILE *f;
+	int fd;
+
+	fd = open(path, O_RDWR);
+	if (fd < 0 || fstat(fd, &st))
+		abort();
+	unlink(locks);
+	f = lock_lines[i].line ? fopen(locks, "w") : NULL;
+	if (f) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		fprintf(f, lock_lines[i].line, (int)getpid(), (unsigned long)st.st_ino);
+#pragma GCC diagnostic pop
+		fclose(f);
+	}
+	f = fopen(mounts, "w");
+	if (lock_lines[i].mount)
+		fprintf(f, "%d 1 %s / /mnt rw - ext4 /dev/sda1 rw\n", mount_id(fd), lock_lines[i].mount);
+	fclose(f);
+	mock.locks = locks;
+	mock.mounts = mounts;
+	is(reg_error(fd), 0, "it is registered");
+	close(fd);
+	check((open_fds() > fds) == lock_lines[i].kept, "descriptors are %skept for %.60s on %s",
+	      lock_lines[i].kept ? "" : "not ", lock_lines[i].line ? lock_lines[i].line : "what cannot be read",
+	      lock_lines[i].mount ? lock_lines[i].mount : "what is not to be seen");
+	/* the next registration closes what need not be kept */
+	mock.locks = mock.mounts = NULL;
+	fd = open(path, O_RDWR);
+	is(reg_error(fd), 0, "and anew, as the kernel has it");
+	close(fd);
+	is(open_fds(), fds, "nothing is left open");
+	unlink(locks);
+	unlink(mounts);
 }
 
 /* The file that  has locked, and another one whose inode has the same number */
@@ -396,8 +497,10 @@ static void other_inode(pid_t child)
 static void test_foreign_lock(void)
 {
 	struct flock l = { .l_type = F_RDLCK };
+	char locks[300], mounts[300];
 	int fd, ready[2], end[2];
 	unsigned int fds, i;
+	CUfileHandle_t fh;
 	pid_t child;
 	char c;
 
@@ -437,6 +540,27 @@ static void test_foreign_lock(void)
 	close(fd);
 	is(open_fds(), fds, "none are kept");
 	other_inode(child);
+	snprintf(locks, sizeof(locks), "%s.locks", path);
+	snprintf(mounts, sizeof(mounts), "%s.mounts", path);
+	for (i = 0; i < sizeof(lock_lines) / sizeof(lock_lines[0]); i++)
+		lock_line(i, locks, mounts);
+	/* whether its server tells of the file and its locks, or not: what the kernel keeps decides */
+	for (i = 0; i < 4; i++) {
+		fd = open(path, O_RDWR);
+		fh = reg(fd);
+		if (i >= 2 && fcntl(fd, F_SETLK, &l))
+			abort();
+		mock.getlk_errno = mock.stat_errno = ESTALE;
+		mock.statx_errno = i % 2 ? ESTALE : 0;
+		cuFileHandleDeregister(fh);
+		check((open_fds() > fds + 1) == (i >= 2), "descriptors are kept for a lock, and for nothing else");
+		mock.getlk_errno = mock.stat_errno = mock.statx_errno = 0;
+		close(fd);
+		fd = open(path, O_RDWR);
+		is(reg_error(fd), 0, "its server is back");
+		close(fd);
+		is(open_fds(), fds, "then none are");
+	}
 	close(end[1]);
 	close(end[0]);
 	close(ready[0]);
@@ -1691,6 +1815,19 @@ static void alone(const char *dir)
 	test_number_read();
 	test_number_moved();
 	test_number_unshared();
+	test_number_told();
+	test_number_other();
+	test_number_steps();
+	test_number_astray();
+	test_number_twice();
+	test_number_passed();
+	test_number_anew();
+	test_number_kept();
+	test_open_flags();
+	test_low_numbers();
+	test_low_numbers_threads();
+	test_no_again();
+	test_blocks();
 	test_half_there();
 	test_strict_end();
 	test_huge();

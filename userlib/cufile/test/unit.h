@@ -34,6 +34,8 @@ void no_group(void);
 int make(const char *name, int flags, const void *data, size_t n);
 CUfileHandle_t reg(int fd);
 int reg_error(int fd);
+/* The number of the @which-th descriptor of the library's that leads to the file, or -1 */
+int number_of(int program, unsigned int which);
 /* A read of 8192 bytes into this memory is staged, and has these words in its reason. */
 struct refusal {
 	CUfileHandle_t fh;
@@ -77,6 +79,10 @@ unsigned int open_fds(void);
 unsigned int tasks(void);
 /* Has this process a lock on the file @path? */
 bool is_locked(void);
+/* The number of the descriptor's mount, or -1 */
+int mount_id(int fd);
+/* From now on the process has mounts of its own: it must have one thread. */
+bool own_mounts(void);
 
 /* result.c */
 void test_results(void);
@@ -205,6 +211,35 @@ void test_refused_before(void);
 void test_refused_looked_at(void);
 void test_each_reason(void);
 void test_same_reason(void);
+
+/* places.c */
+void test_mounts(void);
+void test_drives(void);
+void test_layers(void);
+
+/* opened.c */
+void test_number_told(void);
+void test_number_other(void);
+void test_number_steps(void);
+void test_number_astray(void);
+void test_number_twice(void);
+void test_number_passed(void);
+void test_number_anew(void);
+void test_number_kept(void);
+void test_open_flags(void);
+void test_low_numbers(void);
+void test_low_numbers_threads(void);
+void test_no_again(void);
+void test_blocks(void);
+
+/* verdicts.c */
+void test_first_errno(void);
+void test_refused_pair(void);
+void test_refused_beside(void);
+void test_refused_pieces(void);
+void test_refused_halves(void);
+void test_refused_mapping(void);
+void test_refused_memory(void);
 
 /* batch.c */
 void test_batch(void);
