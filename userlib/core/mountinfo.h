@@ -43,8 +43,6 @@ static inline bool mount_parse(char *line, struct mount_line *m)
 	line[strcspn(line, "\n")] = '\0';
 	for (i = 0; i < 6; i++)
 		field[i] = strsep(&line, " ");
-	if (!field[5])
-		return false;
 	do
 		word = strsep(&line, " ");
 	while (word && strcmp(word, "-"));
@@ -58,6 +56,7 @@ static inline bool mount_parse(char *line, struct mount_line *m)
 	m->point = field[4];
 	m->options = field[5];
 	mount_plain(m->point);
+	mount_plain(m->type);
 	mount_plain(m->source);
 	return true;
 }

@@ -94,6 +94,7 @@ bool topo_is_address(const char *s);
 /* A block device, or a controller of a drive that has several */
 struct topo_block {
 	char name[64];		/* as in /sys/class/block */
+	char part[64];		/* the partition of it that something stands on, or "" */
 	const char *kind;	/* nvme, nvme-head (multipath), nvme-fabric, md,
 				 * dm, loop, other */
 	char detail[64];	/* of md its level; of dm LVM, CRYPT, mpath... */

@@ -141,6 +141,7 @@ static void below(struct walk *w, int depth)
 	text_of(w, "partition", partition, sizeof(partition));
 	slash = strrchr(w->disk, '/');
 	if (partition[0] && slash && slash != w->disk) {
+		snprintf(b.part, sizeof(b.part), "%.63s", slash + 1);
 		*slash = '\0';
 		slash = strrchr(w->disk, '/');
 	}

@@ -184,16 +184,14 @@ static bool has(enum deny_list which, const char *what)
 	return false;
 }
 
-/* A path without the slashes at its end. */
-static bool same_path(const char *a, const char *b)
+/* @path may have slashes at its end, which the kernel's mount points have not. */
+static bool is_point(const char *point, const char *path)
 {
-	size_t n = strlen(a), m = strlen(b);
+	size_t n = strlen(path);
 
-	while (n > 1 && a[n - 1] == '/')
+	while (n > 1 && path[n - 1] == '/')
 		n--;
-	while (m > 1 && b[m - 1] == '/')
-		m--;
-	return n == m && !strncmp(a, b, n);
+	return strlen(point) == n && !strncmp(point, path, n);
 }
 
 bool deny_mount(int fd, char *point, char *type, uint64_t *dev)
@@ -226,9 +224,10 @@ bool deny_mount(int fd, char *point, char *type, uint64_t *dev)
 /* Is it that device, or a partition of it? */
 static bool is_device(uint64_t dev, const char *path)
 {
-	char disk[96], text[32] = "";
 	unsigned int major, minor;
+	char disk[96], text[32];
 	struct stat st;
+	bool is;
 	FILE *f;
 
 	if (stat(path, &st) || !S_ISBLK(st.st_mode))
@@ -238,30 +237,25 @@ static bool is_device(uint64_t dev, const char *path)
 	snprintf(disk, sizeof(disk), "/sys/dev/block/%u:%u/../dev", major(dev),
 		 minor(dev));
 	f = fopen(disk, "re");
-	if (!f)
-		return false;
-	if (!fgets(text, sizeof(text), f))
-		text[0] = '\0';
-	fclose(f);
-	return sscanf(text, "%u:%u", &major, &minor) == 2 &&
-	       makedev(major, minor) == st.st_rdev;
+	is = f && fgets(text, sizeof(text), f) &&
+	     sscanf(text, "%u:%u", &major, &minor) == 2 &&
+	     makedev(major, minor) == st.st_rdev;
+	if (f)
+		fclose(f);
+	return is;
 }
 
-/* One of the drivers between the block device and the root of the tree. */
-static bool has_driver(uint64_t dev)
+/* One of the drivers between the device that @name of sysfs leads to and the root of the tree. */
+static bool has_driver(const char *name)
 {
-	char path[PATH_MAX], link[PATH_MAX], driver[PATH_MAX];
+	char path[PATH_MAX], link[PATH_MAX + 8], driver[PATH_MAX];
 	char *end;
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(dev),
-		 minor(dev));
-	if (!realpath(link, path))
+	if (!realpath(name, path))
 		return false;
 	while (!strncmp(path, "/sys/devices/", 13)) {
-		if ((size_t)snprintf(link, sizeof(link), "%s/driver", path) >=
-		    sizeof(link))
-			return false;
+		snprintf(link, sizeof(link), "%s/driver", path);
 		n = readlink(link, driver, sizeof(driver) - 1);
 		if (n > 0) {
 			driver[n] = '\0';
@@ -277,64 +271,93 @@ static bool has_driver(uint64_t dev)
 
 struct below {
 	struct facts *f;
-	uint64_t dev;
 	const char *why;
+	int err;		/* memory or files ran out */
 };
 
-static void look_below(void *arg, const struct topo_block *b)
+static void look_at(struct below *l, const char *name)
 {
-	struct below *l = arg;
-	char path[128], text[32];
+	char path[128], text[32] = "";
 	unsigned int major, minor;
 	const char *s;
 	uint64_t dev;
+	int r;
 
-	snprintf(path, sizeof(path), "/sys/class/block/%s/dev", b->name);
-	if (l->why || facts_text(l->f, path, text, sizeof(text)) ||
-	    sscanf(text, "%u:%u", &major, &minor) != 2)
+	if (l->why)
 		return;
-	dev = makedev(major, minor);
-	for (s = first(DENY_DEVICES); *s && dev != l->dev; s = next(s))
-		if (is_device(dev, s))
-			l->why = "denylist.devices of cufile.json has a device below it";
-	if (!l->why && *first(DENY_DRIVERS) && has_driver(dev))
+	snprintf(path, sizeof(path), "/sys/class/block/%s/dev", name);
+	r = facts_text(l->f, path, text, sizeof(text));
+	if (facts_ran_out(r))
+		l->err = r;
+	if (sscanf(text, "%u:%u", &major, &minor) == 2) {
+		dev = makedev(major, minor);
+		for (s = first(DENY_DEVICES); *s; s = next(s))
+			if (is_device(dev, s))
+				l->why = "denylist.devices of cufile.json has a device below it";
+		snprintf(path, sizeof(path), "/sys/class/block/%s", name);
+	} else {
+		/* a controller of a drive that several lead to */
+		snprintf(path, sizeof(path), "/sys/class/nvme/%s", name);
+	}
+	if (!l->why && *first(DENY_DRIVERS) && has_driver(path))
 		l->why = "denylist.drivers of cufile.json has the driver of a device below it";
 }
 
-/* Of what a RAID array or the device mapper stands on; of a loop device Linux does not say it there */
+static void look_below(void *arg, const struct topo_block *b)
+{
+	if (b->part[0])
+		look_at(arg, b->part);
+	look_at(arg, b->name);
+}
+
+/*
+ * Of what a RAID array or the device mapper stands on; of a loop device Linux does not say it there.
+ * What cannot be looked for, for want of memory or files, may be denied.
+ */
 static const char *deny_below(uint64_t dev)
 {
-	struct below l = { .dev = dev };
+	struct below l = { .why = NULL };
 	char path[64], disk[PATH_MAX];
+	int r;
 
-	if ((!*first(DENY_DEVICES) && !*first(DENY_DRIVERS)) || facts_open_live(&l.f))
+	if (!*first(DENY_DEVICES) && !*first(DENY_DRIVERS))
 		return NULL;
 	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(dev), minor(dev));
-	if (!facts_link(l.f, path, disk, sizeof(disk)))
-		topo_blocks(l.f, disk, look_below, &l);
-	facts_close(l.f);
+	r = facts_open_live(&l.f);
+	if (!r) {
+		r = facts_link(l.f, path, disk, sizeof(disk));
+		if (!r)
+			r = topo_blocks(l.f, disk, look_below, &l);
+		facts_close(l.f);
+	}
+	if (!l.why && (facts_ran_out(r) || l.err))
+		l.why = "denylist of cufile.json has devices or drivers, and what the file "
+			"lies on cannot be looked for: memory or files ran out";
 	return l.why;
 }
 
 const char *deny_file(int fd, uint64_t dev, bool block)
 {
-	char point[PATH_MAX], type[64];
+	char point[PATH_MAX], type[64], link[64];
 	uint64_t its;
 	const char *s;
 
 	for (s = first(DENY_DEVICES); *s; s = next(s))
 		if (is_device(dev, s))
 			return "denylist.devices of cufile.json has it";
-	if (*first(DENY_DRIVERS) && has_driver(dev))
+	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(dev), minor(dev));
+	if (*first(DENY_DRIVERS) && has_driver(link))
 		return "denylist.drivers of cufile.json has its driver";
 	s = deny_below(dev);
 	if (s)
 		return s;
-	if (block || (!*first(DENY_MOUNTS) && !*first(DENY_FILESYSTEMS)) ||
-	    !deny_mount(fd, point, type, &its))
+	if (block || (!*first(DENY_MOUNTS) && !*first(DENY_FILESYSTEMS)))
 		return NULL;
+	if (!deny_mount(fd, point, type, &its))
+		return "denylist of cufile.json has mounts or file systems, and the mount of "
+		       "the file is not to be found";
 	for (s = first(DENY_MOUNTS); *s; s = next(s))
-		if (same_path(point, s))
+		if (is_point(point, s))
 			return "denylist.mounts of cufile.json has its mount";
 	if (has(DENY_FILESYSTEMS, type))
 		return "denylist.filesystems of cufile.json has its file system";

@@ -11,8 +11,8 @@
 /* As proc(5) has them */
 static void t_mounts(void)
 {
-	char line[] = "36 35 98:0 /mnt1 /a\\040b\\134\\18 rw,noatime master:1 shared:2 - "
-		      "ext3 /dev/ro\\011ot rw,errors=continue\n";
+	char line[] = "36 35 98:0 /mnt1 /a\\040b\\134\\18\\018\\080\\x rw,noatime master:1 shared:2 - "
+		      "fuse.a\\043b /dev/ro\\011ot rw,errors=continue\n";
 	char bare[] = "7 1 0:9 / / rw - tmpfs  rw";
 	const char *const none[] = {
 		"", "\n", "36 35 98:0 / /mnt rw", "36 35 98:0 / /mnt - a b c",
@@ -26,8 +26,8 @@ static void t_mounts(void)
 
 	is = mount_parse(line, &m);
 	ktap(is && m.id == 36 && !strcmp(m.device, "98:0") &&
-	     !strcmp(m.point, "/a b\\\\18") && !strcmp(m.options, "rw,noatime") &&
-	     !strcmp(m.type, "ext3") && !strcmp(m.source, "/dev/ro\tot") &&
+	     !strcmp(m.point, "/a b\\\\18\\018\\080\\x") && !strcmp(m.options, "rw,noatime") &&
+	     !strcmp(m.type, "fuse.a#b") && !strcmp(m.source, "/dev/ro\tot") &&
 	     !strcmp(m.super_options, "rw,errors=continue"),
 	     "a mount, its names as they are: %s, %s", m.point, m.source);
 	ktap(mount_parse(bare, &m) && !strcmp(m.type, "tmpfs") && !*m.source &&

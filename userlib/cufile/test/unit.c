@@ -1789,6 +1789,9 @@ static void alone(const char *dir)
 	test_unaligned_key();
 	test_large_blocks();
 	test_denylist();
+	test_mounts();
+	test_drives();
+	test_layers();
 	test_stock_file();
 	test_told();
 	test_told_strict();
