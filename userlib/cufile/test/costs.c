@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -97,12 +98,17 @@ void test_kernel_words_once(void)
 	mock.dev = dev;
 	fd = make(path, 0, data, sizeof(data));
 	mock.p2p_errno = EINVAL;
+	mock.kernel_line = "4,1,2345,-;nvme 0000:fe:1f.7: cannot be used for peer-to-peer DMA as the "
+		"client and provider (0000:42:00.0) do not share an upstream bridge\n";
 	fh = reg(fd);
 	mock.kmsg_opened = 0;
 	for (i = 1; i <= 5; i++) {
 		is(cuFileRead(fh, g, sizeof(data), 0, 0), -5008, "refused");
 		/* each looks from where the log ends when it begins */
 		is(mock.kmsg_opened, i + 1, "the log is opened for each, and once more");
+		check(strstr(stats_of(fh).reason, "; kernel: nvme 0000:fe:1f.7"), "what it said to the first: %s",
+		      stats_of(fh).reason);
+		mock.kernel_line = NULL;
 	}
 	setenv("PEERLANE_KMSG", "/nonexistent", 1);
 	unlink(kmsg);

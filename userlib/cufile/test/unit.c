@@ -1805,6 +1805,12 @@ static void alone(const char *dir)
 	test_refused_before();
 	test_refused_looked_at();
 	test_each_reason();
+	test_first_errno();
+	test_refused_pair();
+	test_refused_pieces();
+	test_refused_halves();
+	test_refused_mapping();
+	test_refused_memory();
 	test_pages();
 	test_two_allocations();
 	test_media();
@@ -1859,6 +1865,7 @@ static void together(void)
 {
 	test_told_later();
 	test_same_reason();
+	test_refused_beside();
 	test_grows();
 	test_real_collisions();
 	test_words_of_two();
