@@ -82,11 +82,11 @@ static void end(struct object *o)
 
 static void put_tally(struct object *o, const struct tally *t, const struct told *told)
 {
+	uint32_t last = t->last_path;	/* others may write it meanwhile */
 	struct object paths, path;
 	unsigned int i;
 
-	json_text(next(o), "last_path",
-		  t->last_path < PLN_PATH_COUNT ? path_names[t->last_path] : "unknown");
+	json_text(next(o), "last_path", last < PLN_PATH_COUNT ? path_names[last] : "unknown");
 	paths = begin(o, "paths");
 	for (i = 1; i < PLN_PATH_COUNT; i++) {
 		if (!t->reads[i] && !t->writes[i])
