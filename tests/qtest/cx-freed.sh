@@ -60,8 +60,11 @@ round() {
 round
 first=$r
 check "the objects need memory ($((most - first)) bytes)" test $((most - first)) -gt $((32 * (QPS + KEYS)))
+# What the start of the machine left to RCU may be freed after the first round only: the heap may
+# shrink. What a round leaks is seen in the third at the latest, which has no such garbage before it.
 round
-check_eq "made and destroyed again: the heap is as large as before" "$first" "$r"
+second=$r
+check "made and destroyed again: the heap is no larger ($first, then $second bytes)" test "$second" -le "$first"
 round
-check_eq "and once more" "$first" "$r"
+check "and once more ($r bytes)" test "$r" -le "$second"
 qt_finish
