@@ -262,7 +262,7 @@ static bool locked(int fd)
 	struct statx sx;
 	FILE *f;
 
-	if (!fcntl(fd, F_OFD_GETLK, &l) && l.l_type == F_UNLCK)
+	if (fcntl(fd, F_OFD_GETLK, &l) ? errno == EBADF : l.l_type == F_UNLCK)
 		return false;
 	if (l.l_pid == getpid())
 		return true;
@@ -279,14 +279,38 @@ static bool locked(int fd)
 	return ours;
 }
 
+static bool is_left(const struct file *f, int fd, const struct node *n)
+{
+	return fd != f->fd && leads_to(fd, n);
+}
+
+/*
+ * One that destroy() would close, or -1.  The program may have closed others of them, and locked
+ * the file since.
+ */
+static int left_open(const struct file *f)
+{
+	if (f->lost)
+		return -1;
+	if (has_duplicate(f))
+		return f->fd;
+	if (is_left(f, f->direct_fd, &f->direct_node))
+		return f->direct_fd;
+	if (is_left(f, f->buffered_fd, &f->buffered_node))
+		return f->buffered_fd;
+	return is_left(f, f->warm_fd, &f->warm_node) ? f->warm_fd : -1;
+}
+
 /* What was kept and need not be any more is closed. */
 static void close_kept(void)
 {
 	struct file **p = &kept, *f, *gone = NULL;
+	int fd;
 
 	pthread_mutex_lock(&kept_lock);
 	while ((f = *p)) {
-		if (intact(f) && locked(f->fd)) {
+		fd = left_open(f);
+		if (fd >= 0 && locked(fd)) {
 			p = &f->next;
 			continue;
 		}

@@ -457,6 +457,7 @@ void test_number_kept(void)
 		if (fcntl(fd, F_SETLK, &l))
 			abort();
 		fh = reg(fd);
+		check(is_locked(), "the lock stays, whatever of them is left");
 		memset(mem(g), 0, 4096);
 		is(cuFileRead(fh, g, 4096, 0, 0), 4096, n < 0 ? "they serve again" :
 		   "where one of them was taken, none does");
