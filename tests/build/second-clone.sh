@@ -58,6 +58,11 @@ start=$(stopwatch)
 check "with nothing to do" build qemu guest-7.2
 within "it takes little" 20 "$start"
 
+# Such a build, two overlays, and boots of both kernels, with and without a snapshot
+check "its bench runs" env -u BUILD -u OUT -u SLOT TIER=none SANITIZED= "$clone/images/build/bench"
+check_eq "... and says how long each of seven took, of this commit" "7 true $(git -C "$clone" rev-parse --short HEAD)" \
+	"$(jq -r '"\(.build | length) \(all(.build[]; .seconds > 0 and (.target | tonumber) > 0)) \(.commit)"' "$clone"/build/bench/*.json)"
+
 # What is handed out: each clone makes its own. How well a bundle is packed is that of build/bundle-archive.
 export PEERLANE_BUNDLE_LEVEL=-1
 # both_make WHAT PROGRAM: it names what it has made, a file to a line, and both clones have the same

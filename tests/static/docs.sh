@@ -36,16 +36,6 @@ check_eq "commands.md: the limits of the tiers" "$(sed -n 's/^	\(check\|all\|nig
 		print $2, word[3] * 60
 	}' docs/reference/commands.md)"
 
-# As many results as the goldens have, without the names of their parts
-fidelity() { # LIBRARY GOLDEN…
-	library=$1
-	shift
-	check_eq "FIDELITY: how many results of $library are compared" "$(cat "$@" | grep -cv '^\[')" \
-		"$(sed -n "s/^| ${library}[,| ].* tests compare \([0-9]*\) results .*/\1/p" docs/FIDELITY.md)"
-}
-fidelity libcuda userlib/cuda/test/*.golden
-fidelity libnvidia-ml userlib/nvml/test/*.golden
-
 links() { # FILE…: links that lead nowhere
 	for file; do
 		awk '/^ *```/ { code = !code } !code' "$file" | grep -oE '\]\([^) ]+\)' | sed 's/^](//; s/)$//' | while IFS= read -r link; do
