@@ -104,6 +104,28 @@ static bool is_clean(const char *before, char *now, size_t len)
 	return false;
 }
 
+/* Nobody holds anything of the GPU: what is closed is given back by a worker, some time later */
+static bool holds_nothing(void)
+{
+	static const char *const held[] = {
+		"vram-used", "bar1-used", "files", "buffers", "exports", "p2p-tables", "jobs", "pinned",
+	};
+	char now[1024], line[64];
+	unsigned int i, zero, tries;
+
+	for (tries = 0; tries < 3000; tries++) {
+		is_clean(NULL, now, sizeof(now));
+		for (i = zero = 0; i < sizeof(held) / sizeof(*held); i++) {
+			snprintf(line, sizeof(line), "\n%s 0\n", held[i]);
+			zero += strstr(now, line) != NULL;
+		}
+		if (zero == i)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
 static void comment(const char *what, char *text)
 {
 	char *line;
@@ -446,8 +468,11 @@ static bool needs_nothing(const char *what, int (*op)(void))
 	clean = is_clean(before, now, sizeof(now));
 	if (disarm(point, sizeof(point)))
 		printf("# %s: %s\n", what, point);
-	else if (ret || !clean)
+	else if (ret || !clean) {
 		printf("# %s: %s\n", what, ret ? "it failed" : "something is left");
+		comment("before", before);
+		comment("now", now);
+	}
 	else
 		return true;
 	return false;
@@ -717,6 +742,7 @@ int main(int argc, char **argv)
 	close(buffer);
 	munmap(dev_ptr, MIB);
 	close(gpu);
+	check(holds_nothing(), "closed, nothing is held");
 	check(needs_nothing("reset", do_reset), "nor does a reset");
 	sweep_bind();
 	gpu = gpu_open();
