@@ -184,7 +184,10 @@ static bool plc_resp_send_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     enum plc_result result;
 
     if (end > r->room || end > 1u << PLC_LOG_MAX_MSG) {
-        plc_recv_fail(s, qp, CX_SYND_LOCAL_LENGTH);
+        /* Without acknowledges the receive is kept for the next message */
+        if (plc_qp_reliable(qp)) {
+            plc_recv_fail(s, qp, CX_SYND_LOCAL_LENGTH);
+        }
         plc_fatal(s, qp, CX_NAK_REQUEST);
         return false;
     }
