@@ -660,7 +660,8 @@ static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn,
     bool cnp = h->service == CX_SERVICE_CNP;
 
     if (!qp || (cnp ? service == CX_SERVICE_UD : service != h->service) ||
-        (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
+        (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS &&
+         qp->state != CX_QP_SQER) ||
         (!plc_qp_datagrams(qp) && (h->from != qp->rlid ||
                                    (s->ethernet &&
                                     !plc_roce_from(s, qp, h))))) {

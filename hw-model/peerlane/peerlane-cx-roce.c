@@ -59,10 +59,10 @@ void plc_path_of_qp(PeerlaneCX *s, PlcQp *qp)
 }
 
 /*
- * Where a datagram goes, from its entry; false: it names no address of ours.  There
- * is always a route header: the bit for that means nothing.
+ * Where a datagram goes, from its entry.  There is always a route header: the
+ * bit for that means nothing.
  */
-bool plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path)
+void plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path)
 {
     uint32_t grh = ldl_be_p(wqe + CX_AV_GRH);
     const uint8_t *own;
@@ -78,7 +78,6 @@ bool plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path)
     memcpy(path->mac, wqe + CX_AV_MAC, 6);
     own = plc_roce_address(s, path->sgid);
     path->own = own && !memcmp(path->mac, own + CX_ROCE_ADDR_MAC, 6);
-    return own;
 }
 
 /* All that is around a packet; how long that is with it, 0: there is no way */

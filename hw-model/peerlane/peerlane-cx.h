@@ -791,6 +791,7 @@ void plc_qp_schedule(PlcQp *qp);
 void plc_qp_wait(PlcQp *qp, int64_t ns);
 void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, PlcTimer what);
 void plc_qp_to_error(PlcQp *qp);
+void plc_qp_send_failed(PlcQp *qp);
 /* Those that complete on the queue @cqn */
 void plc_qp_cq_lost(PeerlaneCX *s, uint32_t cqn);
 
@@ -875,7 +876,7 @@ uint8_t plc_eth_reg_write(PeerlaneCX *s, uint32_t id, const uint8_t *in,
 /* peerlane-cx-roce.c: the transport on a port of Ethernet */
 bool plc_gid_is_ipv4(const uint8_t *gid);
 void plc_path_of_qp(PeerlaneCX *s, PlcQp *qp);
-bool plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path);
+void plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path);
 /* Takes @p */
 void plc_roce_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p);
 bool plc_roce_from(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);

@@ -381,10 +381,15 @@ static int state(struct end *e)
 	return attr.qp_state;
 }
 
-/* The first fails like that, the second is flushed, and nobody's memory has changed */
+/*
+ * The first fails like that, the second is flushed, and nobody's memory has changed.  Without acknowledges
+ * it can send again then.
+ */
 static void refused(const char *what, struct pair *p, struct ibv_send_wr *wr,
 		    enum ibv_wc_status want)
 {
+	struct ibv_qp_attr again = { .qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE };
+	int unreliable = service == IBV_QPT_UD || service == IBV_QPT_UC;
 	struct ibv_send_wr more = *wr;
 	struct ibv_wc wc, flushed;
 	int status, second;
@@ -396,8 +401,10 @@ static void refused(const char *what, struct pair *p, struct ibv_send_wr *wr,
 	if (status != (int)want)
 		printf("# %s, not %s\n", ibv_wc_status_str(status), ibv_wc_status_str(want));
 	verdict(status == (int)want && second == IBV_WC_WR_FLUSH_ERR &&
-		state(&p->a) == IBV_QPS_ERR && !touched(p->a.buf, 1, 0, 0) &&
-		!touched(p->b.buf, 2, 0, 0), what);
+		state(&p->a) == (unreliable ? IBV_QPS_SQE : IBV_QPS_ERR) &&
+		!touched(p->a.buf, 1, 0, 0) && !touched(p->b.buf, 2, 0, 0) &&
+		(!unreliable || (!ibv_modify_qp(p->a.qp, &again, IBV_QP_STATE | IBV_QP_CUR_STATE) &&
+				 state(&p->a) == IBV_QPS_RTS)), what);
 	free_pair(p);
 }
 

@@ -107,4 +107,82 @@ repeat $MIDDLE 5a; say 20 4 $r
 repeat 76 5a; say 22 5 $r
 completes "a message of 1100 bytes" 1 1100
 
+# An entry that fails ends sending only: what is posted is flushed, and what comes is received, until the driver says otherwise
+# datagram_out [OPCODE]: an entry for a datagram of 4 bytes to the peer
+datagram_out() {
+    hex 00 4:$posted ${1:-0a}${QP}05
+    put_ctrl=$r
+    zeros 32
+    wr $((0x52040 + 64 * (posted % 8))) ${put_ctrl}0000000800000000 ${Q_KEY}0000000080000041 8:2 ${r}00000004$KEY 16:RECEIVED
+    posted=$((posted + 2))
+    posted_all=$((posted_all + 1))
+    ring
+    idle cx0
+}
+# resume STATUS [BYTE NEW...]: SQERR2RTS_QP
+resume() {
+    re_want=$1
+    shift
+    fixed 0506 00$QP 00000000 256; at "$r" "$@"; says "to send again" $re_want "$r" 8
+}
+# sent DESC PACKETS: the next completion is good, and so many packets more were sent
+sent() {
+    bytes_are "$1: it is done" $((0x51000 + 64 * ended + 0x3f)) 0x00
+    heard=$((heard + $2))
+    value_is "$1: it is sent" $heard qom_counter cx0 packets-out
+    ended=$((ended + 1))
+}
+fresh 02
+receives 296 296
+datagram_out 7f
+ends "datagrams: an opcode that is none" 0x02
+state_is "datagrams: sending has failed" 4
+datagram 256
+completes "datagrams: what comes after that" 0 296
+datagram_out
+datagram_out
+ends "datagrams: what is posted after that" 0x05
+ends "datagrams: all of it" 0x05
+datagram 4
+completes "datagrams: what comes after that, too" 1 44
+resume 0
+state_is "datagrams: sending again" 3
+datagram_out
+sent "datagrams: sending again" 1
+resume 16
+datagram_out 7f
+ends "datagrams: an opcode that is none" 0x02
+resume 0 16 00000020 192 55667788
+datagram 4
+drops "datagrams: with another Q_Key now, one of the old"
+
+fresh 01
+receives 1100 1100
+go 16 0x600000 $KEY 0x100000 64
+idle cx0
+ends "UC: READ" 0x02
+state_is "UC: sending has failed" 4
+repeat 100 5a; say 24 0 $r
+completes "UC: what comes after that" 0 100
+go 8 0x600000 $KEY 0x100000 64
+idle cx0
+ends "UC: what is posted after that" 0x05
+resume 0
+go 8 0x600000 $KEY 0x100000 64
+idle cx0
+sent "UC: WRITE" 1
+short 0507 00$QP; says "to error" 0 $r 8
+resume 16
+state_is "error is another state" 6
+
+# With acknowledges it is an error of all
+device 0
+ready 0 0002 000041 0 7 7
+put 0
+wrhex 0x52043 0x7f
+ring
+idle cx0
+state_is "RC: an opcode that is none" 6
+resume 16
+
 qt_finish

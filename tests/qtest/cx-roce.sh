@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: the transport on a ConnectX's port of Ethernet: a datagram from an address that is gone, packets from one of the port's addresses to another
+# tags: qtest
+# tier: check
+# timeout: 60
+# shellcheck disable=SC2034,SC2086,SC2154  # for lib-cx.sh; numbers; variables of lib.sh and lib-cx.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/qtest/lib-cx.sh
+. "$(dirname "$0")/lib-cx.sh"
+# shellcheck source=tests/qtest/lib-cx-wire.sh
+. "$(dirname "$0")/lib-cx-wire.sh"
+
+MAC_0=525400000001 IP_0=0a000001
+MAC_1=525400000002 IP_1=0a000002
+Q_KEY=11223344
+FROM=0x100000
+TO=0x200000
+
+# address N: the port has address N of these
+address() {
+    eval "ad_mac=\$MAC_$1 ad_ip=\$IP_$1"
+    zeros 48; at "$r" 0 0761 8 4:$1 26 ffff$ad_ip 34 $ad_mac 43 02
+    says "address $1" 0 "$r" 8
+}
+# another N KIND: one more queue pair, with entries at 0x52000 + 0x1000 * N; its number in $r
+another() {
+    zeros 280; at "$r" 0 0500 25 $2 28 00$PD 33 10 34 18 36 00$UAR 148 00$CQ 180 00$CQ \
+        184 16:0x60040+0x40*$1 272 16:0x52000+0x1000*$1
+    says "another queue pair" 0 "$r" 16
+    id
+}
+# connect QP PEER FROM TO: by addresses of those numbers
+connect() {
+    eval "co_mac=\$MAC_$4 co_ip=\$IP_$4"
+    fixed 0502 00$1 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0503 00$1 00000000 256
+    at "$r" 32 60 44 00$2 57 2:$3 59 40 74 ffff$co_ip 86 $co_mac; cmd "$r" 8
+    fixed 0504 00$1 00000000 256; says "from address $3 to $4" 0 $r 8
+}
+
+qt_start -netdev user,id=n0,restrict=on \
+    -device peerlane-cx,id=cx0,addr=4,link-layer=ethernet,netdev=n0,mac=52:54:00:00:00:01
+device 0
+zeros 512; at "$r" 0 0755 15 02 259 01; says "RoCE is on" 0 "$r" 8
+address 0
+address 1
+posted=0 posted_all=0
+
+# The driver takes an address away while it still has entries that name it: they go nowhere
+another 1 02
+UD=$r
+fixed 0502 00$UD 00000000 256; at "$r" 192 $Q_KEY; cmd $r 8
+fixed 0503 00$UD 00000000 256; at "$r" 32 a0; cmd $r 8
+fixed 0504 00$UD 00000000 256; says "datagrams: ready" 0 $r 8
+memset 0x51000 1024 0x77
+for n in 0 2; do
+    hex 00 4:n 0a${UD}05
+    ctrl=$r
+    hex $Q_KEY 8:0 80000099 8:0 8:0 525400000099 00 40 8:0x40000000+0x100000*$n 00000000000000000000ffff0a000063
+    wr $((0x53040 + 64 * n)) ${ctrl}0000000800000000 $r 00000004$KEY 16:FROM
+    wr 0x60084 8:n+2
+    wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) 0x$ctrl
+    idle cx0
+    bytes_are "a datagram from address $n: it is done" $((0x51000 + 32 * n + 0x3f)) 0x00
+    value_is "a datagram from address $n: it leaves or is dropped" $((n / 2)) qom_counter cx0 packets-dropped
+    value_is "a datagram from address $n: frames" 1 qom_counter cx0 frames-out
+done
+short 050b 00$UD; cmd $r 256
+bytes_are "the queue pair is as it was" $((OUT_BOX + 8)) 0x30
+
+qt_finish
