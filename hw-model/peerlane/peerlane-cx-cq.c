@@ -68,7 +68,9 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     if (log_size > PLC_LOG_MAX_CQ_SIZE) {
         return CX_EXCEED_LIM;
     }
-    if (cqe_sz > 1 || cx_get(ctx, CX_CQC_CC) || cx_get(ctx, CX_CQC_COMP_EN)) {
+    /* Nobody can tell when the only place of one that is collapsed is free */
+    if (cqe_sz > 1 || cx_get(ctx, CX_CQC_COMP_EN) ||
+        (cx_get(ctx, CX_CQC_CC) && !cx_get(ctx, CX_CQC_OI))) {
         return CX_BAD_PARAM;
     }
     if (!plc_table_own(&s->st->eq, c, eqn) ||
@@ -80,6 +82,7 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     cq->eqn = eqn;
     cq->log_size = log_size;
     cq->wide = cqe_sz;
+    cq->collapsed = cx_get(ctx, CX_CQC_CC);
     cq->ignore_overrun = cx_get(ctx, CX_CQC_OI);
     cq->dbr = cx_get(ctx, CX_CQC_DBR) & ~7ull;
     memcpy(cq->ctx, ctx, CX_CQC_SIZE);
@@ -255,10 +258,10 @@ static bool plc_cq_room(PeerlaneCX *s, PlcCq *cq, uint8_t log_size, uint32_t n)
 
 static bool plc_cq_put(PeerlaneCX *s, PlcCq *cq, uint8_t *cqe, uint8_t op)
 {
-    uint64_t at = (uint64_t)(cq->pi & ((1u << cq->log_size) - 1)) << cq->wide;
+    uint64_t at = cq->collapsed ? 0 : cq->pi & ((1u << cq->log_size) - 1);
 
     cqe[CX_CQE_OP_OWN] = op | (cq->pi >> cq->log_size & 1);
-    at = at * CX_CQE_SIZE + (cq->wide ? CX_CQE_SIZE : 0);
+    at = (at << cq->wide) * CX_CQE_SIZE + (cq->wide ? CX_CQE_SIZE : 0);
     if (!plc_buf_write(s, &cq->buf, at, cqe, CX_CQE_SIZE - 4)) {
         return false;
     }
@@ -287,7 +290,7 @@ static uint8_t plc_cq_resize(PeerlaneCX *s, PlcCmd *c, PlcCq *cq)
     if (cx_get(c->in, CX_CQ_FIELDS) != (CX_CQ_RESIZE_SIZE |
                                         CX_CQ_RESIZE_OFFSET |
                                         CX_CQ_RESIZE_PAGE) ||
-        cx_get(c->in, CX_CQ_UMEM_VALID) ||
+        cx_get(c->in, CX_CQ_UMEM_VALID) || cq->collapsed ||
         cx_get(ctx, CX_CQC_CQE_SZ) != cq->wide) {
         return CX_BAD_PARAM;
     }

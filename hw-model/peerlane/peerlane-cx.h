@@ -192,6 +192,7 @@ typedef struct PlcCq {
     uint32_t users;
     uint8_t log_size;
     bool wide;                  /* entries of 128 bytes */
+    bool collapsed;             /* all are written to the first place */
     bool ignore_overrun;
     bool overrun;
     bool lost;                  /* a completion: who has posted it fails */

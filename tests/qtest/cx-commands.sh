@@ -162,7 +162,7 @@ id; EQ=$r
 cq_new; CQ_IN=$r
 says_at "completion queue: event queue that is none" 5 $CQ_IN 36 00ffffff
 says_at "completion queue: too large" 8 $CQ_IN 28 11$UAR
-says_at "completion queue: collapsed" 3 $CQ_IN 16 00100000
+says_at "completion queue: collapsed, and may not be overrun" 3 $CQ_IN 16 00100000
 says_at "completion queue: in user memory that is none" 5 $CQ_IN 92 80000000
 says_at "completion queue: the largest, with one page" 80 $CQ_IN 28 10$UAR
 says_at "completion queue" 0 $CQ_IN
@@ -365,6 +365,26 @@ says_at "completion queue: it gets no other size now" 9 $RESIZE 28 04
 short 050b 00$QP; cmd $r 256
 rdhex $((OUT_BOX + 8)) 1
 check_eq "completion queue: the queue pair that completes there has failed" 0x60 "$r"
+qt_stop
+
+# One that is collapsed has all completions in its first entry
+new_pair "collapsed completion queue"
+says_at "collapsed completion queue" 0 $CQ_IN 16 00120000 272 0000000000055000
+id; CQ=$r
+says_at "collapsed completion queue: a queue pair" 0 $QP_IN 148 00$CQ 180 00$CQ
+id; QP=$r
+to_itself $QP
+memset 0x55000 256 0x77
+written=0
+writes 3
+becomes "collapsed completion queue: three entries" 3 qom_counter cx0 cqes
+bytes_are "collapsed completion queue: the last is in the first place" 0x5503c 0x0002
+bytes_are "collapsed completion queue: and is good" 0x5503f 0x00
+bytes_are "collapsed completion queue: nothing is behind it" 0x55040 0x7777777777777777
+writes 2
+becomes "collapsed completion queue: more than its entries" 5 qom_counter cx0 cqes
+bytes_are "collapsed completion queue: the last of them" 0x5503c 0x0004
+cq_in 0001 00000007; says "collapsed completion queue: its size stays" 3 "$r" 8
 qt_stop
 
 # A user makes queues in memory of its own, and a WRITE completes there.  What others have made it cannot name.
