@@ -153,12 +153,28 @@ static void plc_cq_fire(PeerlaneCX *s, PlcCq *cq)
     uint8_t eqe[CX_EQE_SIZE] = { 0 };
     PlcEq *eq = plc_table_get(&s->st->eq, cq->eqn);
 
+    /* Without a place for the event it stays armed: plc_cq_eq_read() */
+    if (!eq || plc_eq_full(eq)) {
+        return;
+    }
     cq->arm = PLC_CQ_IDLE;
     cq->late = false;
     plc_alarm_clear(&cq->alarm);
     stl_be_p(eqe + CX_EQE_COMP_CQN, cq->id);
-    if (eq) {
-        plc_eq_post(s, eq, CX_EVENT_COMP, eqe);
+    plc_eq_post(s, eq, CX_EVENT_COMP, eqe);
+}
+
+/* The event queue @eqn was full, and has a place again */
+void plc_cq_eq_read(PeerlaneCX *s, uint32_t eqn)
+{
+    PlcTable *t = &s->st->cq;
+
+    for (uint32_t i = t->first; i < t->size; i++) {
+        PlcCq *cq = plc_table_get(t, i);
+
+        if (cq && cq->eqn == eqn && cq->arm != PLC_CQ_IDLE) {
+            plc_cq_enqueue(s, cq);
+        }
     }
 }
 

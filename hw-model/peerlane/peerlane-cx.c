@@ -279,9 +279,8 @@ static uint64_t plc_step(PeerlaneCX *s)
     if (s->cmds) {
         return pla_engine_call(&s->engine, plc_commands, s) ? PLC_SLICE : 0;
     }
-    if (s->link_changed) {
+    if (s->link_changed && plc_net_tell(s)) {
         s->link_changed = false;
-        plc_net_tell(s);
         return PLC_STEP_COST;
     }
     cq = QTAILQ_FIRST(&st->arms);

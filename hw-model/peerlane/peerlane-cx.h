@@ -727,6 +727,7 @@ void plc_cq_free(PlcCq *cq);
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn);
 void plc_cq_run(PeerlaneCX *s, PlcCq *cq);
 void plc_cq_timer_ended(PeerlaneCX *s, uint32_t id);
+void plc_cq_eq_read(PeerlaneCX *s, uint32_t eqn);
 void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
                  bool solicited);
 
@@ -840,7 +841,8 @@ void plc_net_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid, PlcPacket *p);
 void plc_net_meet(PeerlaneCX *s, PlcQp *qp);
 uint64_t plc_net_step(PeerlaneCX *s);
 bool plc_net_up(PeerlaneCX *s);
-void plc_net_tell(PeerlaneCX *s);
+/* Does the driver know the port's state now?  Not while there is no place */
+bool plc_net_tell(PeerlaneCX *s);
 void plc_net_flush(PeerlaneCX *s);
 void plc_net_slice_ends(PeerlaneCX *s);
 void plc_net_main(PCIDevice *pdev);

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# desc: events of a ConnectX: what an event queue has no place for comes when the driver has read one
+# tags: qtest
+# tier: check
+# timeout: 60
+# shellcheck disable=SC2086,SC2154  # numbers; variables of lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/qtest/lib-cx.sh
+. "$(dirname "$0")/lib-cx.sh"
+
+qt_start -netdev user,id=n0,restrict=on -device peerlane-cx,id=cx0,addr=4,netdev=n0,mac=52:54:00:12:34:56
+cx_bar
+self_pair
+
+PAGE=$((BAR + 0x1000 * 0x$UAR))
+# queue_of EVENTS ADDR: an event queue of one entry, which has been written to nowhere; its number in $r
+queue_of() {
+    memset $2 64 0x77
+    eq_new; at "$r" 28 00$UAR 88 $1 272 16:$2
+    create "$r"
+    r=${r#????}
+}
+# read_one EQ N: the driver has read so many in all
+read_one() { wrhex $((PAGE + 0x48)) 0x${1}00000$2; }
+
+# Two completion queues, one of each kind of a queue pair, tell one event queue
+queue_of 0000000000000000 0x58000; EVENTS=$r
+cq_new; at "$r" 36 000000$EVENTS 72 0000000000060100 272 0000000000059000; create "$r"; SENDS=$r
+cq_new; at "$r" 36 000000$EVENTS 72 0000000000060140 272 000000000005a000; create "$r"; RECEIVES=$r
+qp_new; at "$r" 148 00$SENDS 180 00$RECEIVES 184 0000000000060180 272 000000000005b000; create "$r"; QP=$r
+to_itself $QP
+memset 0x60100 0x100 0
+for n in $SENDS $RECEIVES; do
+    wrhex $((PAGE + 0x20)) 0x0000000000$n
+done
+wr 0x5b000 00000040${PA_KEY}00 16:DATA+0x1000
+wr 0x5b040 0000000a${QP}020000000800000000 00000040${PA_KEY}00 16:DATA
+wr 0x60180 8:1 8:1
+wrhex $((PAGE + 0x800)) "0x0000000a${QP}02"
+idle cx0
+value_is "SEND to itself: both sides complete" 2 qom_counter cx0 cqes
+value_is "an event queue of one entry: one event" 1 qom_counter cx0 eqes
+bytes_are "it is of the receive" 0x58038 0x00$RECEIVES
+read_one $EVENTS 1
+idle cx0
+value_is "it is read: another event" 2 qom_counter cx0 eqes
+bytes_are "it is of the other queue" 0x58038 0x00$SENDS
+bytes_are "in the next round" 0x5803f 0x01
+read_one $EVENTS 2
+idle cx0
+value_is "that is all" 2 qom_counter cx0 eqes
+
+# The state of the port: of what changes while there is no place, the last is told
+queue_of 0000000000000200 0x5c000; EVENTS=$r
+for up in false true; do
+    qmp set_link '{"name":"cx0","up":'$up'}'
+    idle cx0
+done
+value_is "the link went down and up: one event" 3 qom_counter cx0 eqes
+bytes_are "it is of the port" 0x5c001 0x0900
+bytes_are "which is down" 0x5c003 0x01
+read_one $EVENTS 1
+idle cx0
+value_is "it is read: another event" 4 qom_counter cx0 eqes
+bytes_are "the port is active" 0x5c003 0x04
+qt_finish
