@@ -324,7 +324,7 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     return true;
 }
 
-/* May this be read?  Else it is answered, unless it is a @repeat */
+/* Answer a READ, or refuse it; false: a @repeat is not answered */
 static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
                           uint32_t pd, bool repeat)
 {
@@ -359,8 +359,17 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
     }
     if (!repeat) {
         plc_fatal(s, qp, code);
+        return false;
     }
-    return false;
+    if (code != CX_NAK_ACCESS) {
+        return false;
+    }
+    /* It may be a late copy of a request, whose key has gone in good order */
+    plc_qc_count(qp, CX_QC_RESP_REMOTE_ACCESS);
+    plc_reply(s, qp, (PlcReply) {
+        .kind = PLC_REPLY_NAK, .syndrome = CX_AETH_NAK | code, .psn = h->psn,
+    });
+    return true;
 }
 
 static void plc_resp_atomic(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)

@@ -87,6 +87,23 @@ answers "and at the end what waited" $READ_ONLY 0 4 $DATA 4
 silent "that is all"
 bytes_are "the atomic was done once" $WORD 0x0700000000000000
 
+# A READ whose key has gone is refused when it is repeated: who has lost the answer need not ask again and again.  It may be a late
+# copy, though, so the queue pair goes on
+zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
+says "a key of its own" 0 "$r" 16; id; gone=$r
+met 0 7 7
+ask 0 $DATA 4 ${gone}00
+answers "READ: the answer" $READ_ONLY 0 1 $DATA 4
+short 0202 00$gone; says "its key goes" 0 $r 8
+counted 0 0xac; refused=$r
+ask 0 $DATA 4 ${gone}00
+hears "repeated, it is refused" $ACK 0 62000001
+counted 0 0xac
+check_eq "which is counted" $((refused + 1)) $r
+ask 1 $DATA 4
+answers "the next READ" $READ_ONLY 1 2 $DATA 4
+silent "that is all"
+
 # Sequence numbers go round between two atomics with the same one: 16 READs of a GiB, of which each is then repeated for its
 # last 4 bytes only, while nothing is answered
 met 0 7 7
