@@ -69,4 +69,30 @@ done
 short 050b 00$UD; cmd $r 256
 bytes_are "the queue pair is as it was" $((OUT_BOX + 8)) 0x30
 
+# From one of the port's addresses to another, with another MAC address, and back
+another 2 00
+PEER=$r
+connect $PEER $QP 1 0
+connect $QP $PEER 0 1
+qom_counter cx0 frames-out
+frames=$r
+qom_counter cx0 loopback-messages
+messages=$r
+wrhex $FROM 0x0123456789abcdef
+go 8 $TO $KEY $FROM 8
+idle cx0
+value_is "WRITE from one address to another: frames" $frames qom_counter cx0 frames-out
+bytes_are "WRITE from one address to another: the data" $TO 0x0123456789abcdef
+value_is "WRITE from one address to another: it is loopback" $((messages + 1)) qom_counter cx0 loopback-messages
+
+# The other's MAC address with an IP address that is not the port's is somebody else on the wire
+hex 00 4:4 0a${UD}05
+ctrl=$r
+hex $Q_KEY 8:0 80000099 8:0 8:0 $MAC_1 00 40 40000000 00000000000000000000ffff0a000063
+wr $((0x53040 + 64 * 4)) ${ctrl}0000000800000000 $r 00000004$KEY 16:FROM
+wr 0x60084 8:6
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) 0x$ctrl
+idle cx0
+value_is "a datagram to an IP address of others: it leaves" $((frames + 1)) qom_counter cx0 frames-out
+
 qt_finish
