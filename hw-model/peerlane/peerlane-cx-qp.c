@@ -450,6 +450,7 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     qp->rd_atomic = 1 << cx_get(qp->ctx, CX_QPC_LOG_SRA);
     if (opcode == CX_OP_INIT2RTR_QP) {
         plc_resp_reset(qp);
+        qp->established = false;
         if (!plc_qp_datagrams(qp)) {
             plc_qp_meet(qp);
         }

@@ -157,6 +157,7 @@ enum {
 
 enum {
     CX_EVENT_COMP = 0x00,
+    CX_EVENT_ESTABLISHED = 0x02,
     CX_EVENT_CQ_ERROR = 0x04,
     CX_EVENT_WQ_FATAL = 0x05,
     CX_EVENT_PORT = 0x09,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: events of a ConnectX: what an event queue has no place for comes when the driver has read one
+# desc: events of a ConnectX: what an event queue has no place for comes when the driver has read one; the first packet of a connection
 # tags: qtest
 # tier: check
 # timeout: 60
@@ -64,4 +64,65 @@ read_one $EVENTS 1
 idle cx0
 value_is "it is read: another event" 4 qom_counter cx0 eqes
 bytes_are "the port is active" 0x5c003 0x04
+
+# That somebody talks to a queue pair which is ready to receive only is told once, each time that it becomes so
+queue_of 0000000000000004 0x5d000; EVENTS=$r
+cq_new; at "$r" 16 00020000 72 0000000000060240 272 0000000000057000; create "$r"; CQ=$r
+# established KIND: a queue pair of RC (00) or UC (01) in RTR, and QP as its other end
+established() {
+    qp_new; at "$r" 25 $1 184 00000000000601c0 272 000000000005e000; create "$r"; PEER=$r
+    qp_new; at "$r" 25 $1 184 0000000000060200 272 000000000005f000; create "$r"; QP=$r
+    at_peer
+    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 32 a0 44 00$PEER 54 0001; cmd $r 8
+    fixed 0504 00$QP 00000000 256; says "$1: the other end sends" 0 $r 8
+    memset 0x601c0 0x80 0
+    sent=0
+}
+at_peer() {
+    short 050a 00$PEER; cmd $r 8
+    fixed 0502 00$PEER 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0503 00$PEER 00000000 256; at "$r" 32 a0 44 00$QP 54 0001; says "ready to receive" 0 "$r" 8
+}
+# talk: QP sends a WRITE
+talk() {
+    wr $((0x5f040 + 64 * (sent % 4))) 6:$sent 08${QP}030000000800000000 16:0x90000 ${PA_KEY}0000000000 8:8 ${PA_KEY}00 16:DATA
+    sent=$((sent + 1))
+    wr 0x60204 8:$sent
+    wrhex $((PAGE + 0x800)) "0x00000008${QP}03"
+    idle cx0
+}
+told=0
+# told_is DESC PEER: one more event, of that queue pair
+told_is() {
+    qom_counter cx0 eqes
+    told=$((told + 1))
+    check_eq "$1: events" $((eqes + told)) "$r"
+    bytes_are "$1: its kind" 0x5d001 0x02
+    bytes_are "$1: its queue pair" 0x5d038 0x00$2
+    read_one $EVENTS $told
+}
+qom_counter cx0 eqes
+eqes=$r
+established 00
+value_is "ready to receive: no event yet" $eqes qom_counter cx0 eqes
+talk
+told_is "RC: the first packet" $PEER
+talk
+value_is "RC: no event more" $((eqes + told)) qom_counter cx0 eqes
+short 050a 00$QP; cmd $r 8
+established 01
+talk
+told_is "UC: the first packet" $PEER
+talk
+fixed 0504 00$PEER 00000000 256; says "UC: it sends, too" 0 $r 8
+talk
+value_is "UC: no event more" $((eqes + told)) qom_counter cx0 eqes
+at_peer
+fixed 0504 00$PEER 00000000 256; says "UC: ready anew, and sends" 0 $r 8
+talk
+value_is "UC: no event for who sends, too" $((eqes + told)) qom_counter cx0 eqes
+at_peer
+talk
+told_is "UC: ready anew" $PEER
 qt_finish
