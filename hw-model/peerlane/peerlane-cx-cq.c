@@ -192,12 +192,18 @@ void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn)
     plc_cq_enqueue(s, cq);
 }
 
-/* Is the 24-bit index @a behind @b? */
-static bool plc_behind(uint32_t a, uint32_t b)
+/*
+ * Is there what a queue was armed for at the index @arm_ci, of which 24 bits
+ * were told?  @solicited, of 32 bits, is behind the last solicited entry.
+ */
+static bool plc_cq_due(uint32_t pi, uint32_t solicited, uint32_t arm_ci,
+                       bool only_solicited)
 {
-    uint32_t n = (b - a) & PLC_CQ_INDEX;
+    uint32_t fresh = (pi - arm_ci) & PLC_CQ_INDEX;
 
-    return n && n < 0x800000;
+    /* An index that is ahead of @pi waits for what is not there yet */
+    return fresh && fresh < 0x800000 &&
+           (!only_solicited || pi - solicited < fresh);
 }
 
 /* Does an arm fire?  What came before it was seen counts, too. */
@@ -206,8 +212,8 @@ static void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
     uint32_t fresh = (cq->pi - cq->arm_ci) & PLC_CQ_INDEX;
 
     if (cq->arm == PLC_CQ_IDLE ||
-        !plc_behind(cq->arm_ci, cq->arm == PLC_CQ_ARMED ? cq->pi :
-                    cq->solicited)) {
+        !plc_cq_due(cq->pi, cq->solicited, cq->arm_ci,
+                    cq->arm == PLC_CQ_SOLICITED)) {
         cq->late = false;
         plc_alarm_clear(&cq->alarm);
         return;
@@ -394,6 +400,9 @@ void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
     }
     if (solicited || error) {
         cq->solicited = cq->pi;
+    } else if (cq->pi - cq->solicited > PLC_CQ_INDEX) {
+        /* That far back is enough, and it does not come round */
+        cq->solicited = cq->pi - PLC_CQ_INDEX;
     }
     plc_count(s, PLC_CNT_CQES, 1);
     plc_cq_arm_run(s, cq);

@@ -9,6 +9,7 @@
 # shellcheck source=tests/qtest/lib-cx.sh
 . "$(dirname "$0")/lib-cx.sh"
 
+need_tool cc
 qt_start -netdev user,id=n0,restrict=on -device peerlane-cx,id=cx0,addr=4,netdev=n0,mac=52:54:00:12:34:56
 cx_bar
 self_pair
@@ -125,4 +126,39 @@ value_is "UC: no event for who sends, too" $((eqes + told)) qom_counter cx0 eqes
 at_peer
 talk
 told_is "UC: ready anew" $PEER
+
+# Whether an arm fires, by the model's own function: 2^23 completions would take too long here
+cat >"$qt_work/due.c" <<'C'
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#define PLC_CQ_INDEX 0xffffff
+C
+sed -n '/^static bool plc_cq_due(/,/^}/p' "$TOP/hw-model/peerlane/peerlane-cx-cq.c" >>"$qt_work/due.c"
+cat >>"$qt_work/due.c" <<'C'
+int main(int argc, char **argv)
+{
+	return argc != 5 || !plc_cq_due(strtoul(argv[1], 0, 0), strtoul(argv[2], 0, 0),
+					strtoul(argv[3], 0, 0), atoi(argv[4]));
+}
+C
+cc -Wall -Wextra -Werror -o "$qt_work/due" "$qt_work/due.c" || fail "it compiles"
+# due DESC yes|no WRITTEN SOLICITED INDEX ONLY-SOLICITED
+due() {
+    du_desc=$1 du_want=$2
+    shift 2
+    r=no
+    "$qt_work/due" "$@" && r=yes
+    check_eq "armed: $du_desc" $du_want $r
+}
+due "one more" yes 5 0 4 0
+due "none more" no 5 0 5 0
+due "ahead of all" no 5 0 6 0
+due "one more, over the end of 24 bits" yes 0x1000000 0 0xffffff 0
+due "one more, solicited" yes 5 5 4 1
+due "one more, none solicited since" no 5 4 4 1
+due "ahead of all, solicited" no 5 5 6 1
+due "solicited, over the end of 24 bits" yes 0x1000001 0x1000000 0xffffff 1
+due "solicited, over the end of 32 bits" yes 1 0 0xffffff 1
+due "the last solicited one is 2^23 back" no 0x800010 0 0x80000f 1
 qt_finish
