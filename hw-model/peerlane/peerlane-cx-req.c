@@ -605,6 +605,10 @@ bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
             return false;
         }
         *cost += qp->mtu;
+        /* A list that was read or searched may have been all of a slice */
+        if (s->walked >= PLC_SLICE_BUDGET) {
+            break;
+        }
     }
     return true;
 }

@@ -312,7 +312,7 @@ static bool plc_engine_step(PCIDevice *pdev)
 {
     PeerlaneCX *s = PEERLANE_CX(pdev);
     PlcState *old;
-    uint64_t cost = 0;
+    uint64_t cost = 0, spent;
 
     if (s->failed) {
         return false;
@@ -320,8 +320,7 @@ static bool plc_engine_step(PCIDevice *pdev)
     s->at_epoch = s->epoch;
     pla_engine_enter(&s->engine);
     plc_run_timers(s);
-    for (uint64_t spent = 0; !s->old && spent < PLC_SLICE_BUDGET;
-         spent += cost) {
+    for (spent = 0; !s->old && spent < PLC_SLICE_BUDGET; spent += cost) {
         plc_eq_run_arms(s);
         cost = s->old ? 0 : plc_step(s);
         if (!cost) {
@@ -335,6 +334,7 @@ static bool plc_engine_step(PCIDevice *pdev)
             s->unsent = 0;
         }
     }
+    trace_peerlane_cx_slice(plc_name(s), spent);
     if (!cost) {
         plc_net_flush(s);
     }

@@ -21,7 +21,8 @@ PAGES=0x100000  # what keys point to, 4 KiB each
 # make DESC HEX: it is made; its id in $r
 make() { says "$1" 0 "$2" 16; id; }
 
-cx_start
+qt_start -trace peerlane_cx_umr -trace peerlane_cx_slice -device peerlane-cx,id=cx0,addr=4,mac=52:54:00:12:34:56
+cx_bar
 short 0104; cmd $r 12
 short 0102; cmd $r 8
 short 0802; cmd $r 16; id; UAR=$r
@@ -437,6 +438,32 @@ resume "resumed" 0
 completed
 check_eq "it is denied" 19 "$r"
 connect $RC
+# Reading a list is work: after a list of a MiB the engine looks at what waits, before the next
+at $FREE_IN 68 0000fffc; make "a free key for 131064 pages" "$r"; BIG=$r
+queue_pair 0c 08 0x90000 $((DBR + 24)); at "$r" 34 28; make "a queue pair for eight such lists" "$r"; MANY=$r
+to_rts $MANY $MANY
+zeros 108
+big=20000000fffc0000$r
+first 224 $big; big=$r
+n=0
+while [ $n -lt 8 ]; do
+    wr $((0x90000 + 192 * n)) 00 4:3*n 25${MANY}0900000008${BIG}11$big 8:0xfffc0 $ALL 16:0x400000
+    n=$((n + 1))
+done
+wr $((DBR + 28)) 8:24
+wr $((BAR + 0x1000 * 0x$UAR + 0x800)) 00 4:21 25${MANY}09
+good=
+while [ $n -gt 0 ]; do
+    completed
+    good="$good$r"
+    n=$((n - 1))
+done
+check_eq "eight lists of a MiB: they are read" 00000000 "$good"
+idle cx0
+check_eq "eight lists of a MiB: how many in one slice at most, and in all" "1 8" "$(awk '
+    /peerlane_cx_slice/ { n = 0 }
+    /peerlane_cx_umr.* pages 131064 / { all++; if (++n > most) most = n }
+    END { print most + 0, all + 0 }' "$OUT/qemu.log")"
 # Capabilities
 short 0100; at $r 6 0005; cmd $r 4112
 rdhex $((OUT_BOX + 0xc0)) 4
