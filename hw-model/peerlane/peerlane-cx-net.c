@@ -683,14 +683,6 @@ static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn,
         plc_resp_datagram(s, qp, h);
         return;
     }
-    /* The driver need not wait for who says so by another way */
-    if (qp->state == CX_QP_RTR && !qp->established) {
-        qp->established = true;
-        plc_event_qp(s, CX_EVENT_ESTABLISHED, qp->id);
-        if (s->old) {
-            return;
-        }
-    }
     if (qp->st == CX_ST_UC) {
         plc_resp_unreliable(s, qp, h);
         return;

@@ -469,6 +469,25 @@ static bool plc_resp_xrc(PeerlaneCX *s, PlcQp *qp, uint32_t srqn)
     return true;
 }
 
+/*
+ * The other end sends a request that is accepted: the driver need not wait for
+ * who says so by another way.  While there is no place for the event, the next
+ * request has it.
+ */
+static void plc_resp_established(PeerlaneCX *s, PlcQp *qp)
+{
+    PlcEq *eq;
+
+    if (qp->state != CX_QP_RTR || qp->established) {
+        return;
+    }
+    eq = plc_eq_of(s, CX_EVENT_ESTABLISHED);
+    if (!eq || !plc_eq_full(eq)) {
+        qp->established = true;
+        plc_event_qp(s, CX_EVENT_ESTABLISHED, qp->id);
+    }
+}
+
 void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 {
     PlcResp *r = &qp->resp;
@@ -492,6 +511,10 @@ void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         return;
     }
     r->nak_sent = false;
+    plc_resp_established(s, qp);
+    if (s->old) {
+        return;
+    }
     if (qp->st == CX_ST_XRC && !plc_resp_xrc(s, qp, h->srqn)) {
         plc_fatal(s, qp, CX_NAK_REQUEST);
         return;
@@ -526,8 +549,11 @@ void plc_resp_unreliable(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     r->psn = h->psn;
     if (!first && r->in == PLC_IN_NOTHING) {
         plc_resp_drop(s, qp);
-    } else if (plc_resp_message(s, qp, h) || s->old) {
-        return;
+    } else {
+        plc_resp_established(s, qp);
+        if (s->old || plc_resp_message(s, qp, h) || s->old) {
+            return;
+        }
     }
     r->psn = plc_psn_add(h->psn, 1);
 }

@@ -404,7 +404,7 @@ typedef struct PlcQp {
     bool remote_atomic;
     bool umr;                   /* may change keys */
     bool rung;                  /* its doorbell record is to be read */
-    bool established;           /* a packet has come since it can receive */
+    bool established;           /* a request was told since it can receive */
     bool leaves;                /* a shared queue: it has failed */
     int32_t held;               /* what it has taken of that; -1: nothing */
     uint32_t held_srqn;         /* of XRC: of which */
