@@ -178,6 +178,18 @@ void plc_cq_eq_read(PeerlaneCX *s, uint32_t eqn)
     }
 }
 
+/* The index near @pi of which 24 bits were told */
+static uint32_t plc_cq_index(uint32_t pi, uint32_t told)
+{
+    return pi - sextract32(pi - told, 0, 24);
+}
+
+/* @index, or what is far enough behind @pi, so that it does not come round */
+static uint32_t plc_cq_far(uint32_t pi, uint32_t index)
+{
+    return (int32_t)(pi - index) > PLC_CQ_INDEX ? pi - PLC_CQ_INDEX : index;
+}
+
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn)
 {
     PlcCq *cq = plc_table_get(&s->st->cq, cqn);
@@ -188,28 +200,24 @@ void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn)
         return;
     }
     cq->arm = cmd & CX_CQ_DB_SOLICITED ? PLC_CQ_SOLICITED : PLC_CQ_ARMED;
-    cq->arm_ci = cmd & PLC_CQ_INDEX;
+    cq->arm_ci = plc_cq_index(cq->pi, cmd);
     plc_cq_enqueue(s, cq);
 }
 
-/*
- * Is there what a queue was armed for at the index @arm_ci, of which 24 bits
- * were told?  @solicited, of 32 bits, is behind the last solicited entry.
- */
+/* Is there what a queue was armed for at @arm_ci?  All indices have 32 bits. */
 static bool plc_cq_due(uint32_t pi, uint32_t solicited, uint32_t arm_ci,
                        bool only_solicited)
 {
-    uint32_t fresh = (pi - arm_ci) & PLC_CQ_INDEX;
+    uint32_t fresh = pi - arm_ci;
 
     /* An index that is ahead of @pi waits for what is not there yet */
-    return fresh && fresh < 0x800000 &&
-           (!only_solicited || pi - solicited < fresh);
+    return (int32_t)fresh > 0 && (!only_solicited || pi - solicited < fresh);
 }
 
 /* Does an arm fire?  What came before it was seen counts, too. */
 static void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
 {
-    uint32_t fresh = (cq->pi - cq->arm_ci) & PLC_CQ_INDEX;
+    uint32_t fresh = cq->pi - cq->arm_ci;
 
     if (cq->arm == PLC_CQ_IDLE ||
         !plc_cq_due(cq->pi, cq->solicited, cq->arm_ci,
@@ -400,10 +408,9 @@ void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
     }
     if (solicited || error) {
         cq->solicited = cq->pi;
-    } else if (cq->pi - cq->solicited > PLC_CQ_INDEX) {
-        /* That far back is enough, and it does not come round */
-        cq->solicited = cq->pi - PLC_CQ_INDEX;
     }
+    cq->solicited = plc_cq_far(cq->pi, cq->solicited);
+    cq->arm_ci = plc_cq_far(cq->pi, cq->arm_ci);
     plc_count(s, PLC_CNT_CQES, 1);
     plc_cq_arm_run(s, cq);
 }

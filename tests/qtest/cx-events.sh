@@ -127,29 +127,53 @@ at_peer
 talk
 told_is "UC: ready anew" $PEER
 
-# Whether an arm fires, by the model's own function: 2^23 completions would take too long here
+# Whether an arm fires, by the model's own functions: 2^23 completions would take too long here
 cat >"$qt_work/due.c" <<'C'
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #define PLC_CQ_INDEX 0xffffff
+static int32_t sextract32(uint32_t value, int start, int length)
+{
+	return (int32_t)(value << (32 - length - start)) >> (32 - length);
+}
 C
-sed -n '/^static bool plc_cq_due(/,/^}/p' "$TOP/hw-model/peerlane/peerlane-cx-cq.c" >>"$qt_work/due.c"
+for n in index far due; do
+    sed -n "/^static .* plc_cq_$n(/,/^}/p" "$TOP/hw-model/peerlane/peerlane-cx-cq.c" >>"$qt_work/due.c"
+done
 cat >>"$qt_work/due.c" <<'C'
 int main(int argc, char **argv)
 {
-	return argc != 5 || !plc_cq_due(strtoul(argv[1], 0, 0), strtoul(argv[2], 0, 0),
-					strtoul(argv[3], 0, 0), atoi(argv[4]));
+	uint32_t n[4] = { 0 };
+
+	for (int i = 1; i < argc && i <= 4; i++)
+		n[i - 1] = strtoul(argv[i], 0, 0);
+	if (argc == 5) {
+		puts(plc_cq_due(n[0], n[1], n[2], n[3]) ? "yes" : "no");
+	} else if (argc == 3) {
+		printf("0x%x\n", plc_cq_index(n[0], n[1]));
+	} else {
+		/* 2^33 completions after an arm at 0 (the first), and after a solicited one at 0 (the second) */
+		bool first = true, second = false;
+
+		for (uint32_t i = 1, arm = 0, solicited = 0; i <= 1024; i++) {
+			arm = plc_cq_far(i << 23, arm);
+			solicited = plc_cq_far(i << 23, solicited);
+			first = first && plc_cq_due(i << 23, 0, arm, false);
+			second = second || plc_cq_due(i << 23, solicited, (i << 23) - 1, true);
+		}
+		printf("%d %d\n", first, second);
+	}
+	return 0;
 }
 C
-cc -Wall -Wextra -Werror -o "$qt_work/due" "$qt_work/due.c" || fail "it compiles"
+cc -O1 -Wall -Wextra -Werror -o "$qt_work/due" "$qt_work/due.c" || fail "it compiles"
 # due DESC yes|no WRITTEN SOLICITED INDEX ONLY-SOLICITED
 due() {
     du_desc=$1 du_want=$2
     shift 2
-    r=no
-    "$qt_work/due" "$@" && r=yes
-    check_eq "armed: $du_desc" $du_want $r
+    check_eq "armed: $du_desc" "$du_want" "$("$qt_work/due" "$@")"
 }
 due "one more" yes 5 0 4 0
 due "none more" no 5 0 5 0
@@ -159,6 +183,14 @@ due "one more, solicited" yes 5 5 4 1
 due "one more, none solicited since" no 5 4 4 1
 due "ahead of all, solicited" no 5 5 6 1
 due "solicited, over the end of 24 bits" yes 0x1000001 0x1000000 0xffffff 1
-due "solicited, over the end of 32 bits" yes 1 0 0xffffff 1
+due "solicited, over the end of 32 bits" yes 1 0 0xffffffff 1
 due "the last solicited one is 2^23 back" no 0x800010 0 0x80000f 1
+due "solicited, 2^23 after the arm" yes 0x800001 0x800001 0 1
+due "2^23 after the arm" yes 0x800001 0 0 0
+# Of the index that the driver arms with, 24 bits are told: it is near what was written
+due "told: all that was written" 0x1000005 0x1000005 5
+due "told: before the end of 24 bits" 0xffffff 0x1000005 0xffffff
+due "told: ahead" 0x1000006 0x1000005 6
+due "told: before the end of 32 bits" 0xffffffff 5 0xffffff
+due "stays, and no solicited one comes back, for 2^33 completions" "1 0"
 qt_finish
