@@ -113,6 +113,17 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     return CX_OK;
 }
 
+/* It waits no more for a place in its event queue */
+static void plc_cq_admit(PeerlaneCX *s, PlcCq *cq)
+{
+    if (cq->denied) {
+        PlcEq *eq = plc_table_get(&s->st->eq, cq->eqn);
+
+        QTAILQ_REMOVE(&eq->denied, cq, denied_link);
+        cq->denied = false;
+    }
+}
+
 uint8_t plc_destroy_cq(PeerlaneCX *s, PlcCmd *c)
 {
     PlcCq *cq = plc_table_own(&s->st->cq, c, cx_get(c->in, CX_ID_IN));
@@ -126,6 +137,7 @@ uint8_t plc_destroy_cq(PeerlaneCX *s, PlcCmd *c)
     if (cq->queued) {
         QTAILQ_REMOVE(&s->st->arms, cq, link);
     }
+    plc_cq_admit(s, cq);
     plc_table_del(&s->st->cq, cq->id);
     plc_cq_free(cq);
     return CX_OK;
@@ -153,29 +165,23 @@ static void plc_cq_fire(PeerlaneCX *s, PlcCq *cq)
     uint8_t eqe[CX_EQE_SIZE] = { 0 };
     PlcEq *eq = plc_table_get(&s->st->eq, cq->eqn);
 
-    /* Without a place for the event it stays armed: plc_cq_eq_read() */
-    if (!eq || plc_eq_full(eq)) {
+    if (!eq) {
         return;
     }
+    /* Without a place for the event it stays armed, and waits for its turn */
+    if (plc_eq_full(eq)) {
+        if (!cq->denied) {
+            cq->denied = true;
+            QTAILQ_INSERT_TAIL(&eq->denied, cq, denied_link);
+        }
+        return;
+    }
+    plc_cq_admit(s, cq);
     cq->arm = PLC_CQ_IDLE;
     cq->late = false;
     plc_alarm_clear(&cq->alarm);
     stl_be_p(eqe + CX_EQE_COMP_CQN, cq->id);
     plc_eq_post(s, eq, CX_EVENT_COMP, eqe);
-}
-
-/* The event queue @eqn was full, and has a place again */
-void plc_cq_eq_read(PeerlaneCX *s, uint32_t eqn)
-{
-    PlcTable *t = &s->st->cq;
-
-    for (uint32_t i = t->first; i < t->size; i++) {
-        PlcCq *cq = plc_table_get(t, i);
-
-        if (cq && cq->eqn == eqn && cq->arm != PLC_CQ_IDLE) {
-            plc_cq_enqueue(s, cq);
-        }
-    }
 }
 
 /* The index near @pi of which 24 bits were told */
@@ -232,6 +238,24 @@ static void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
     } else if (cq->period && !cq->alarm.end) {
         plc_alarm_set(&cq->alarm, (int64_t)cq->period * SCALE_US);
     }
+}
+
+/* Look at the queue that has waited longest for a place that is there now */
+bool plc_cq_denied_run(PeerlaneCX *s)
+{
+    PlcTable *t = &s->st->eq;
+
+    for (uint32_t i = t->first; i < t->size; i++) {
+        PlcEq *eq = plc_table_get(t, i);
+        PlcCq *cq = eq ? QTAILQ_FIRST(&eq->denied) : NULL;
+
+        if (cq && !plc_eq_full(eq)) {
+            plc_cq_admit(s, cq);
+            plc_cq_arm_run(s, cq);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What the engine has to do for a queue, outside of who posts to it */

@@ -32,6 +32,7 @@ uint8_t plc_create_eq(PeerlaneCX *s, PlcCmd *c)
         return CX_BAD_RESOURCE;
     }
     eq = g_new0(PlcEq, 1);
+    QTAILQ_INIT(&eq->denied);
     eq->uar = uar;
     eq->intr = intr;
     eq->log_size = log_size;
@@ -162,7 +163,6 @@ void plc_eq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t val, bool arm)
 {
     PlcEq *eq = plc_table_get(&s->st->eq, val >> 24);
     uint32_t behind;
-    bool full;
 
     if (!eq || eq->uar != uar) {
         qemu_log_mask(LOG_GUEST_ERROR, "%s: page %" PRIu32 " has no event "
@@ -176,11 +176,7 @@ void plc_eq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t val, bool arm)
                       "read that far\n", plc_name(s), eq->id);
         return;
     }
-    full = plc_eq_full(eq);
     eq->ci = eq->pi - behind;
-    if (full && !plc_eq_full(eq)) {
-        plc_cq_eq_read(s, eq->id);
-    }
     if (arm) {
         eq->look = true;
     }

@@ -283,6 +283,9 @@ static uint64_t plc_step(PeerlaneCX *s)
         s->link_changed = false;
         return PLC_STEP_COST;
     }
+    if (plc_cq_denied_run(s)) {
+        return PLC_STEP_COST;
+    }
     cq = QTAILQ_FIRST(&st->arms);
     if (cq) {
         QTAILQ_REMOVE(&st->arms, cq, link);

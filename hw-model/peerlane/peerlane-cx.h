@@ -174,6 +174,7 @@ typedef struct PlcEq {
     uint32_t ci;
     uint64_t events[4];
     PlcBuf buf;
+    QTAILQ_HEAD(, PlcCq) denied;        /* due, without a place here */
 } PlcEq;
 
 /*
@@ -211,6 +212,8 @@ typedef struct PlcCq {
     PlcBuf buf;
     bool queued;
     QTAILQ_ENTRY(PlcCq) link;   /* of those with an arm to look at */
+    bool denied;
+    QTAILQ_ENTRY(PlcCq) denied_link;    /* of those that wait for @eqn */
     uint8_t ctx[CX_CQC_SIZE];
 } PlcCq;
 
@@ -728,7 +731,7 @@ void plc_cq_free(PlcCq *cq);
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn);
 void plc_cq_run(PeerlaneCX *s, PlcCq *cq);
 void plc_cq_timer_ended(PeerlaneCX *s, uint32_t id);
-void plc_cq_eq_read(PeerlaneCX *s, uint32_t eqn);
+bool plc_cq_denied_run(PeerlaneCX *s);
 void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
                  bool solicited);
 

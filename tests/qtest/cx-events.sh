@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: events of a ConnectX: what an event queue has no place for comes when the driver has read one; the first packet of a connection
+# desc: events of a ConnectX: what an event queue has no place for comes when the driver has read one, in order; the first packet of a connection
 # tags: qtest
 # tier: check
 # timeout: 60
@@ -126,6 +126,58 @@ value_is "UC: no event for who sends, too" $((eqes + told)) qom_counter cx0 eqes
 at_peer
 talk
 told_is "UC: ready anew" $PEER
+
+# Who was denied a place comes before those that ask later: no queue waits for as long as others have completions
+queue_of 0000000000000000 0x62000; EVENTS=$r
+# sender N: a queue pair, connected to itself, and its completion queue, which is armed, as QP_N and CQ_N; all in the page at 0xN0000
+sender() {
+    at_n=$((0x100000 * $1))
+    cq_new; at "$r" 16 00020000 28 04$UAR 36 000000$EVENTS 72 16:$at_n 272 16:$((at_n + 0x1000)); create "$r"; CQ=$r
+    qp_new; at "$r" 148 00$CQ 180 00$CQ 184 16:$((at_n + 0x40)) 272 16:$((at_n + 0x2000)); create "$r"; QP=$r
+    to_itself $QP
+    memset $at_n 0x100 0
+    eval "QP_$1=$QP CQ_$1=$CQ"
+    arm $1 0
+}
+# arm N SEEN: the queue is armed, by who has seen so many completions
+arm() {
+    eval "CQ=\$CQ_$1"
+    wrhex $((PAGE + 0x20)) "0x0000000${2}00$CQ"
+}
+# completes N INDEX: that queue pair ends a WRITE, its so manieth
+completes() {
+    eval "QP=\$QP_$1"
+    at_n=$((0x100000 * $1))
+    wr $((at_n + 0x2040 + 64 * $2)) 6:$2 08${QP}030000000800000000 16:0x90000 ${PA_KEY}0000000000 8:8 ${PA_KEY}00 16:$DATA
+    wr $((at_n + 0x44)) 8:$(($2 + 1))
+    wrhex $((PAGE + 0x800)) "0x00000008${QP}03"
+    idle cx0
+}
+for n in 1 2 3; do sender $n; done
+for n in 1 2 3; do completes $n 0; done
+bytes_are "three queues: the first is told" 0x62038 0x00$CQ_1
+arm 1 1
+completes 1 1
+n=0
+for queue in $CQ_2 $CQ_3 $CQ_1; do
+    n=$((n + 1))
+    read_one $EVENTS $n
+    idle cx0
+    bytes_are "it is armed and completes again, but queue $queue is next" 0x62038 0x00$queue
+done
+# One that was denied a place, goes
+completes 2 1
+arm 2 1
+arm 3 1
+completes 3 1
+idle cx0
+short 0501 00$QP_2; says "a queue pair goes" 0 "$r" 8
+short 0401 00$CQ_2; says "and its queue, which waits" 0 "$r" 8
+read_one $EVENTS 4
+idle cx0
+bytes_are "the next one is told" 0x62038 0x00$CQ_3
+read_one $EVENTS 5
+idle cx0
 
 # Whether an arm fires, by the model's own functions: 2^23 completions would take too long here
 cat >"$qt_work/due.c" <<'C'
