@@ -110,7 +110,7 @@ void plc_qp_send_failed(PlcQp *qp)
         return;
     }
     plc_qp_state(qp, CX_QP_SQER);
-    plc_req_reset(qp);
+    plc_req_cancel(qp);
     plc_qp_schedule(qp);
 }
 

@@ -819,6 +819,7 @@ bool plc_needs_answer(uint8_t opcode);
 
 /* peerlane-cx-req.c: the requester */
 void plc_req_reset(PlcQp *qp);
+void plc_req_cancel(PlcQp *qp);
 bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost);
 void plc_req_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
 

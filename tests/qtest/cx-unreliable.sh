@@ -39,7 +39,7 @@ datagrams_ready() {
     short 050a 00$QP; cmd $r 8
     fixed 0502 00$QP 00000000 256; at "$r" 192 $Q_KEY; cmd $r 8
     fixed 0503 00$QP 00000000 256; at "$r" 32 a0; cmd $r 8
-    fixed 0504 00$QP 00000000 256; says "datagrams: ready" 0 $r 8
+    fixed 0504 00$QP 00000000 256; at "$r" 145 fffff8; says "datagrams: ready" 0 "$r" 8
 }
 # receives LENGTH...: they are posted, each for 4 KiB more of RECEIVED
 receives() {
@@ -108,14 +108,17 @@ repeat 76 5a; say 22 5 $r
 completes "a message of 1100 bytes" 1 1100
 
 # An entry that fails ends sending only: what is posted is flushed, and what comes is received, until the driver says otherwise
-# datagram_out [OPCODE]: an entry for a datagram of 4 bytes to the peer
-datagram_out() {
+# datagram_put [OPCODE]: an entry for a datagram of 4 bytes to the peer; datagram_out [OPCODE]: and its doorbell
+datagram_put() {
     hex 00 4:$posted ${1:-0a}${QP}05
     put_ctrl=$r
     zeros 32
     wr $((0x52040 + 64 * (posted % 8))) ${put_ctrl}0000000800000000 ${Q_KEY}0000000080000041 8:2 ${r}00000004$KEY 16:RECEIVED
     posted=$((posted + 2))
     posted_all=$((posted_all + 1))
+}
+datagram_out() {
+    datagram_put "$@"
     ring
     idle cx0
 }
@@ -125,12 +128,19 @@ resume() {
     shift
     fixed 0506 00$QP 00000000 256; at "$r" "$@"; says "to send again" $re_want "$r" 8
 }
-# sent DESC PACKETS: the next completion is good, and so many packets more were sent
+# sent DESC OPCODE OFFSET: the next completion is good, and this packet was sent
 sent() {
     bytes_are "$1: it is done" $((0x51000 + 64 * ended + 0x3f)) 0x00
-    heard=$((heard + $2))
-    value_is "$1: it is sent" $heard qom_counter cx0 packets-out
+    hears "$1: it is sent" $2 $3
     ended=$((ended + 1))
+}
+# failed: a queue pair of UD with one receive, an entry of which has failed
+failed() {
+    fresh 02
+    receives 296
+    datagram_out 7f
+    ends "datagrams: an opcode that is none" 0x02
+    state_is "datagrams: sending has failed" 4
 }
 fresh 02
 receives 296 296
@@ -148,16 +158,51 @@ completes "datagrams: what comes after that, too" 1 44
 resume 0
 state_is "datagrams: sending again" 3
 datagram_out
-sent "datagrams: sending again" 1
+sent "datagrams: sending again" 64 0
 resume 16
+datagram_out 7f
+ends "datagrams: an opcode that is none" 0x02
+resume 0
+datagram_out
+sent "datagrams: once more" 64 1
 datagram_out 7f
 ends "datagrams: an opcode that is none" 0x02
 resume 0 16 00000020 192 55667788
 datagram 4
 drops "datagrams: with another Q_Key now, one of the old"
 
+# Other ways out of that state: to error, where the receive is flushed, and to reset
+failed
+short 0507 00$QP; says "datagrams: to error" 0 $r 8
+idle cx0
+bytes_are "datagrams: the receive fails" $((0x51000 + 64 * ended + 0x3f)) 0xe0
+bytes_are "datagrams: it is flushed" $((0x51000 + 64 * ended + 0x37)) 0x05
+state_is "datagrams: in error" 6
+failed
+short 050a 00$QP; says "datagrams: to reset" 0 $r 8
+wrhex 0x60040 0x0000000000000000
+posted=0
+datagrams_ready
+datagram_out
+sent "datagrams: anew" 64 0
+
+# What was posted and not yet flushed is sent: the adapter stands still meanwhile, and does the command first
+failed
+qmp stop
+datagram_put
+ring
+fixed 0506 00$QP 00000000 256; give "$r" 8
+qmp cont
+answer
+check_eq "datagrams: to send again, before the entry is flushed" 0 "$r"
+idle cx0
+sent "datagrams: what was posted before that" 64 0
+
 fresh 01
 receives 1100 1100
+go 8 0x600000 $KEY 0x100000 64
+idle cx0
+sent "UC: WRITE" 2a 0
 go 16 0x600000 $KEY 0x100000 64
 idle cx0
 ends "UC: READ" 0x02
@@ -170,7 +215,7 @@ ends "UC: what is posted after that" 0x05
 resume 0
 go 8 0x600000 $KEY 0x100000 64
 idle cx0
-sent "UC: WRITE" 1
+sent "UC: WRITE after that" 2a 1
 short 0507 00$QP; says "to error" 0 $r 8
 resume 16
 state_is "error is another state" 6
