@@ -691,15 +691,18 @@ bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
         }
         *cost += p->len;
         plc_net_send(s, qp, qp->rlid, p);
-        if (reply->kind == PLC_REPLY_READ && reply->done < reply->len) {
-            continue;
-        }
         if (reply->fatal) {
             plc_qp_to_error(qp);
             return false;
         }
-        r->first_reply = (r->first_reply + 1) % PLC_MAX_REPLIES;
-        r->replies--;
+        if (reply->kind != PLC_REPLY_READ || reply->done == reply->len) {
+            r->first_reply = (r->first_reply + 1) % PLC_MAX_REPLIES;
+            r->replies--;
+        }
+        /* A list that was searched may have been all of a slice */
+        if (s->walked >= PLC_SLICE_BUDGET) {
+            break;
+        }
     }
     return r->replies;
 }
