@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# desc: the transport on a ConnectX's port of Ethernet: a datagram from an address that is gone, packets from one of the port's addresses to another
+# desc: the transport on a ConnectX's port of Ethernet: a datagram from an address that is gone, packets from one of the port's addresses to another, QP1 after an entry that failed
 # tags: qtest
 # tier: check
 # timeout: 60
@@ -85,14 +85,35 @@ value_is "WRITE from one address to another: frames" $frames qom_counter cx0 fra
 bytes_are "WRITE from one address to another: the data" $TO 0x0123456789abcdef
 value_is "WRITE from one address to another: it is loopback" $((messages + 1)) qom_counter cx0 loopback-messages
 
-# The other's MAC address with an IP address that is not the port's is somebody else on the wire
+# The port's other MAC address with an IP address that is not the port's: nobody here gets it
+qom_counter cx0 packets-in
+packets=$r
 hex 00 4:4 0a${UD}05
 ctrl=$r
-hex $Q_KEY 8:0 80000099 8:0 8:0 $MAC_1 00 40 40000000 00000000000000000000ffff0a000063
+hex $Q_KEY 8:0 80$UD 8:0 8:0 $MAC_1 00 40 40000000 00000000000000000000ffff0a000063
 wr $((0x53040 + 64 * 4)) ${ctrl}0000000800000000 $r 00000004$KEY 16:FROM
 wr 0x60084 8:6
 wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) 0x$ctrl
+until_is "a datagram to an IP address of others is sent" $((posted_all + 3)) wqes cx0
+value_is "a datagram to an IP address of others: nobody here gets it" $packets qom_counter cx0 packets-in
+
+# The queue pair of management datagrams: an entry that fails ends sending, until the driver says otherwise
+another 3 08
+GSI=$r
+fixed 0502 00$GSI 00000000 256; at "$r" 192 80010000; cmd $r 8
+fixed 0503 00$GSI 00000000 256; at "$r" 32 20; cmd $r 8
+fixed 0504 00$GSI 00000000 256; says "QP1: ready" 0 $r 8
+# gsi_state DESC STATE
+gsi_state() {
+    short 050b 00$GSI; cmd $r 256
+    bytes_are "$1" $((OUT_BOX + 8)) 0x${2}0
+}
+wr 0x55040 0000007f${GSI}01 0000000800000000
+wr 0x60104 8:1
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x0000007f${GSI}01"
 idle cx0
-value_is "a datagram to an IP address of others: it leaves" $((frames + 1)) qom_counter cx0 frames-out
+gsi_state "QP1: an opcode that is none: sending has failed" 4
+fixed 0506 00$GSI 00000000 256; says "QP1: to send again" 0 "$r" 8
+gsi_state "QP1: sending again" 3
 
 qt_finish
