@@ -106,6 +106,7 @@ static const PlcCommand plc_commands[] = {
     PLC_COMMAND(INIT2RTR_QP, PLC_UP, 0x100, 0x08, plc_modify_qp),
     PLC_COMMAND(RTR2RTS_QP, PLC_UP, 0x100, 0x08, plc_modify_qp),
     PLC_COMMAND(RTS2RTS_QP, PLC_UP, 0x100, 0x08, plc_modify_qp),
+    PLC_COMMAND(SQERR2RTS_QP, PLC_UP, 0x100, 0x08, plc_modify_qp),
     PLC_COMMAND(2ERR_QP, PLC_UP, 0x0c, 0x08, plc_modify_qp),
     PLC_COMMAND(2RST_QP, PLC_UP, 0x0c, 0x08, plc_modify_qp),
 

@@ -68,7 +68,9 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     if (log_size > PLC_LOG_MAX_CQ_SIZE) {
         return CX_EXCEED_LIM;
     }
-    if (cqe_sz > 1 || cx_get(ctx, CX_CQC_CC) || cx_get(ctx, CX_CQC_COMP_EN)) {
+    /* Nobody can tell when the only place of one that is collapsed is free */
+    if (cqe_sz > 1 || cx_get(ctx, CX_CQC_COMP_EN) ||
+        (cx_get(ctx, CX_CQC_CC) && !cx_get(ctx, CX_CQC_OI))) {
         return CX_BAD_PARAM;
     }
     if (!plc_table_own(&s->st->eq, c, eqn) ||
@@ -80,6 +82,7 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     cq->eqn = eqn;
     cq->log_size = log_size;
     cq->wide = cqe_sz;
+    cq->collapsed = cx_get(ctx, CX_CQC_CC);
     cq->ignore_overrun = cx_get(ctx, CX_CQC_OI);
     cq->dbr = cx_get(ctx, CX_CQC_DBR) & ~7ull;
     memcpy(cq->ctx, ctx, CX_CQC_SIZE);
@@ -110,6 +113,17 @@ uint8_t plc_create_cq(PeerlaneCX *s, PlcCmd *c)
     return CX_OK;
 }
 
+/* It waits no more for a place in its event queue */
+static void plc_cq_admit(PeerlaneCX *s, PlcCq *cq)
+{
+    if (cq->denied) {
+        PlcEq *eq = plc_table_get(&s->st->eq, cq->eqn);
+
+        QTAILQ_REMOVE(&eq->denied, cq, denied_link);
+        cq->denied = false;
+    }
+}
+
 uint8_t plc_destroy_cq(PeerlaneCX *s, PlcCmd *c)
 {
     PlcCq *cq = plc_table_own(&s->st->cq, c, cx_get(c->in, CX_ID_IN));
@@ -123,6 +137,7 @@ uint8_t plc_destroy_cq(PeerlaneCX *s, PlcCmd *c)
     if (cq->queued) {
         QTAILQ_REMOVE(&s->st->arms, cq, link);
     }
+    plc_cq_admit(s, cq);
     plc_table_del(&s->st->cq, cq->id);
     plc_cq_free(cq);
     return CX_OK;
@@ -150,13 +165,35 @@ static void plc_cq_fire(PeerlaneCX *s, PlcCq *cq)
     uint8_t eqe[CX_EQE_SIZE] = { 0 };
     PlcEq *eq = plc_table_get(&s->st->eq, cq->eqn);
 
+    if (!eq) {
+        return;
+    }
+    /* Without a place for the event it stays armed, and waits for its turn */
+    if (plc_eq_full(eq)) {
+        if (!cq->denied) {
+            cq->denied = true;
+            QTAILQ_INSERT_TAIL(&eq->denied, cq, denied_link);
+        }
+        return;
+    }
+    plc_cq_admit(s, cq);
     cq->arm = PLC_CQ_IDLE;
     cq->late = false;
     plc_alarm_clear(&cq->alarm);
     stl_be_p(eqe + CX_EQE_COMP_CQN, cq->id);
-    if (eq) {
-        plc_eq_post(s, eq, CX_EVENT_COMP, eqe);
-    }
+    plc_eq_post(s, eq, CX_EVENT_COMP, eqe);
+}
+
+/* The index near @pi of which 24 bits were told */
+static uint32_t plc_cq_index(uint32_t pi, uint32_t told)
+{
+    return pi - sextract32(pi - told, 0, 24);
+}
+
+/* @index, or what is far enough behind @pi, so that it does not come round */
+static uint32_t plc_cq_far(uint32_t pi, uint32_t index)
+{
+    return (int32_t)(pi - index) > PLC_CQ_INDEX ? pi - PLC_CQ_INDEX : index;
 }
 
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn)
@@ -169,26 +206,28 @@ void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn)
         return;
     }
     cq->arm = cmd & CX_CQ_DB_SOLICITED ? PLC_CQ_SOLICITED : PLC_CQ_ARMED;
-    cq->arm_ci = cmd & PLC_CQ_INDEX;
+    cq->arm_ci = plc_cq_index(cq->pi, cmd);
     plc_cq_enqueue(s, cq);
 }
 
-/* Is the 24-bit index @a behind @b? */
-static bool plc_behind(uint32_t a, uint32_t b)
+/* Is there what a queue was armed for at @arm_ci?  All indices have 32 bits. */
+static bool plc_cq_due(uint32_t pi, uint32_t solicited, uint32_t arm_ci,
+                       bool only_solicited)
 {
-    uint32_t n = (b - a) & PLC_CQ_INDEX;
+    uint32_t fresh = pi - arm_ci;
 
-    return n && n < 0x800000;
+    /* An index that is ahead of @pi waits for what is not there yet */
+    return (int32_t)fresh > 0 && (!only_solicited || pi - solicited < fresh);
 }
 
 /* Does an arm fire?  What came before it was seen counts, too. */
 static void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
 {
-    uint32_t fresh = (cq->pi - cq->arm_ci) & PLC_CQ_INDEX;
+    uint32_t fresh = cq->pi - cq->arm_ci;
 
     if (cq->arm == PLC_CQ_IDLE ||
-        !plc_behind(cq->arm_ci, cq->arm == PLC_CQ_ARMED ? cq->pi :
-                    cq->solicited)) {
+        !plc_cq_due(cq->pi, cq->solicited, cq->arm_ci,
+                    cq->arm == PLC_CQ_SOLICITED)) {
         cq->late = false;
         plc_alarm_clear(&cq->alarm);
         return;
@@ -199,6 +238,24 @@ static void plc_cq_arm_run(PeerlaneCX *s, PlcCq *cq)
     } else if (cq->period && !cq->alarm.end) {
         plc_alarm_set(&cq->alarm, (int64_t)cq->period * SCALE_US);
     }
+}
+
+/* Look at the queue that has waited longest for a place that is there now */
+bool plc_cq_denied_run(PeerlaneCX *s)
+{
+    PlcTable *t = &s->st->eq;
+
+    for (uint32_t i = t->first; i < t->size; i++) {
+        PlcEq *eq = plc_table_get(t, i);
+        PlcCq *cq = eq ? QTAILQ_FIRST(&eq->denied) : NULL;
+
+        if (cq && !plc_eq_full(eq)) {
+            plc_cq_admit(s, cq);
+            plc_cq_arm_run(s, cq);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What the engine has to do for a queue, outside of who posts to it */
@@ -255,10 +312,10 @@ static bool plc_cq_room(PeerlaneCX *s, PlcCq *cq, uint8_t log_size, uint32_t n)
 
 static bool plc_cq_put(PeerlaneCX *s, PlcCq *cq, uint8_t *cqe, uint8_t op)
 {
-    uint64_t at = (uint64_t)(cq->pi & ((1u << cq->log_size) - 1)) << cq->wide;
+    uint64_t at = cq->collapsed ? 0 : cq->pi & ((1u << cq->log_size) - 1);
 
     cqe[CX_CQE_OP_OWN] = op | (cq->pi >> cq->log_size & 1);
-    at = at * CX_CQE_SIZE + (cq->wide ? CX_CQE_SIZE : 0);
+    at = (at << cq->wide) * CX_CQE_SIZE + (cq->wide ? CX_CQE_SIZE : 0);
     if (!plc_buf_write(s, &cq->buf, at, cqe, CX_CQE_SIZE - 4)) {
         return false;
     }
@@ -287,7 +344,7 @@ static uint8_t plc_cq_resize(PeerlaneCX *s, PlcCmd *c, PlcCq *cq)
     if (cx_get(c->in, CX_CQ_FIELDS) != (CX_CQ_RESIZE_SIZE |
                                         CX_CQ_RESIZE_OFFSET |
                                         CX_CQ_RESIZE_PAGE) ||
-        cx_get(c->in, CX_CQ_UMEM_VALID) ||
+        cx_get(c->in, CX_CQ_UMEM_VALID) || cq->collapsed ||
         cx_get(ctx, CX_CQC_CQE_SZ) != cq->wide) {
         return CX_BAD_PARAM;
     }
@@ -376,6 +433,8 @@ void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
     if (solicited || error) {
         cq->solicited = cq->pi;
     }
+    cq->solicited = plc_cq_far(cq->pi, cq->solicited);
+    cq->arm_ci = plc_cq_far(cq->pi, cq->arm_ci);
     plc_count(s, PLC_CNT_CQES, 1);
     plc_cq_arm_run(s, cq);
 }

@@ -32,6 +32,7 @@ uint8_t plc_create_eq(PeerlaneCX *s, PlcCmd *c)
         return CX_BAD_RESOURCE;
     }
     eq = g_new0(PlcEq, 1);
+    QTAILQ_INIT(&eq->denied);
     eq->uar = uar;
     eq->intr = intr;
     eq->log_size = log_size;

@@ -356,7 +356,8 @@ static uint64_t plc_eth_step(PeerlaneCX *s)
     recv = q->id >= PLC_FIRST_RQN;
     q->rung = false;
     /* As much as a slice may be, but for the last entry */
-    for (unsigned i = 0; i < PLC_BURST && cost < PLC_SLICE_BUDGET; i++) {
+    for (unsigned i = 0;
+         i < PLC_BURST && cost + s->walked < PLC_SLICE_BUDGET; i++) {
         if (q->state == CX_QUEUE_ERR) {
             more = plc_queue_flush(s, q, recv);
         } else if (q->state == CX_QUEUE_RDY && !recv &&

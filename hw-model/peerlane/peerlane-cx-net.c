@@ -525,17 +525,20 @@ bool plc_net_up(PeerlaneCX *s)
     return !s->link_down;
 }
 
-/* The driver learns of the port's state */
-void plc_net_tell(PeerlaneCX *s)
+bool plc_net_tell(PeerlaneCX *s)
 {
     uint8_t eqe[CX_EQE_SIZE] = { 0 };
     PlcEq *eq = plc_eq_of(s, CX_EVENT_PORT);
 
+    if (eq && plc_eq_full(eq)) {
+        return false;
+    }
     if (eq) {
         eqe[CX_EQE_SUBTYPE] = plc_net_up(s) ? PLC_PORT_ACTIVE : PLC_PORT_DOWN;
         eqe[CX_EQE_PORT] = 1 << 4;
         plc_eq_post(s, eq, CX_EVENT_PORT, eqe);
     }
+    return true;
 }
 
 static NetClientInfo plc_net_info = {
@@ -660,7 +663,8 @@ static void plc_net_dispatch(PeerlaneCX *s, const PlcHeaders *h, uint32_t qpn,
     bool cnp = h->service == CX_SERVICE_CNP;
 
     if (!qp || (cnp ? service == CX_SERVICE_UD : service != h->service) ||
-        (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS) ||
+        (qp->state != CX_QP_RTR && qp->state != CX_QP_RTS &&
+         qp->state != CX_QP_SQER) ||
         (!plc_qp_datagrams(qp) && (h->from != qp->rlid ||
                                    (s->ethernet &&
                                     !plc_roce_from(s, qp, h))))) {

@@ -99,6 +99,21 @@ void plc_qp_to_error(PlcQp *qp)
     plc_qp_schedule(qp);
 }
 
+/*
+ * An entry that was to be sent has failed.  Without acknowledges only what is
+ * posted to send is flushed then, and receiving goes on.
+ */
+void plc_qp_send_failed(PlcQp *qp)
+{
+    if (plc_qp_reliable(qp) || qp->st == CX_ST_REG_UMR) {
+        plc_qp_to_error(qp);
+        return;
+    }
+    plc_qp_state(qp, CX_QP_SQER);
+    plc_req_cancel(qp);
+    plc_qp_schedule(qp);
+}
+
 static void plc_qp_to_reset(PlcQp *qp)
 {
     plc_qp_state(qp, CX_QP_RST);
@@ -349,6 +364,7 @@ static const PlcMove plc_moves[] = {
     { CX_OP_INIT2RTR_QP, CX_QP_INIT, CX_QP_RTR },
     { CX_OP_RTR2RTS_QP, CX_QP_RTR, CX_QP_RTS },
     { CX_OP_RTS2RTS_QP, CX_QP_RTS, CX_QP_RTS },
+    { CX_OP_SQERR2RTS_QP, CX_QP_SQER, CX_QP_RTS },
 };
 
 /* The way by Ethernet: all but timeout, key and port */
@@ -434,12 +450,18 @@ static void plc_qp_take(PlcQp *qp, const uint8_t *in, uint16_t opcode,
     qp->rd_atomic = 1 << cx_get(qp->ctx, CX_QPC_LOG_SRA);
     if (opcode == CX_OP_INIT2RTR_QP) {
         plc_resp_reset(qp);
+        qp->established = false;
         if (!plc_qp_datagrams(qp)) {
             plc_qp_meet(qp);
         }
     }
     if (opcode == CX_OP_RTR2RTS_QP) {
         plc_req_reset(qp);
+    }
+    if (opcode == CX_OP_SQERR2RTS_QP) {
+        /* What was not flushed is sent, and perhaps no doorbell tells of it */
+        qp->sq_fetch = qp->sq_head;
+        qp->rung = true;
     }
 }
 

@@ -175,7 +175,7 @@ void plc_sq_done(PeerlaneCX *s, PlcQp *qp, PlcWork *w, uint8_t syndrome)
     qp->req.count--;
     g_free(w);
     if (syndrome) {
-        plc_qp_to_error(qp);
+        plc_qp_send_failed(qp);
     }
 }
 
@@ -284,9 +284,10 @@ static uint32_t plc_parse_av(PlcQp *qp, PlcWork *w)
         w->qkey = qp->qkey;
     }
     if (qp->cx->ethernet) {
-        if (len != CX_AV_LONG || !plc_path_of_av(qp->cx, w->wqe, &w->path)) {
+        if (len != CX_AV_LONG) {
             return 0;
         }
+        plc_path_of_av(qp->cx, w->wqe, &w->path);
         w->lid = w->path.own ? qp->cx->lid : PLC_LID_WIRE;
         return len;
     }
@@ -501,11 +502,37 @@ enum plc_taken plc_take_recv(PeerlaneCX *s, PlcQp *qp)
     return PLC_TAKEN;
 }
 
+/* Give back the oldest entry that is posted to send; false: there is none */
+static bool plc_flush_send(PeerlaneCX *s, PlcQp *qp)
+{
+    uint8_t ctrl[CX_WQE_SEG];
+    uint32_t ds, posted;
+    bool ok;
+
+    if (!qp->has_sq) {
+        return false;
+    }
+    posted = (plc_dbr(s, qp, CX_DBR_SEND, &ok) - qp->sq_head) & 0xffff;
+    if (!ok || !posted || posted > 1u << qp->log_sq) {
+        return false;
+    }
+    /* One that cannot be read is flushed too: one block, of opcode 0 */
+    if (!plc_sq_read(s, qp, qp->sq_head, ctrl, sizeof(ctrl))) {
+        memset(ctrl, 0, sizeof(ctrl));
+    }
+    ds = ldl_be_p(ctrl + CX_CTRL_QPN_DS) & CX_CTRL_DS_MASK;
+    plc_error_cqe(s, qp, false, 0, ctrl[CX_CTRL_OPCODE + 3], qp->sq_head,
+                  CX_SYND_FLUSHED);
+    qp->sq_head += MIN(plc_blocks(ds), posted);
+    plc_qp_schedule(qp);
+    return true;
+}
+
 /* A queue pair in error gives back what was posted, one entry in each step */
 static uint64_t plc_error_step(PeerlaneCX *s, PlcQp *qp)
 {
-    uint32_t posted = 0;
-    bool ok = true;
+    uint32_t posted;
+    bool ok;
 
     /* It takes no more of a shared queue, and gives up what it has of it */
     if (qp->leaves) {
@@ -520,22 +547,7 @@ static uint64_t plc_error_step(PeerlaneCX *s, PlcQp *qp)
         plc_qp_schedule(qp);
         return PLC_STEP_COST;
     }
-    if (qp->has_sq) {
-        posted = (plc_dbr(s, qp, CX_DBR_SEND, &ok) - qp->sq_head) & 0xffff;
-    }
-    if (ok && posted && posted <= 1u << qp->log_sq) {
-        uint8_t ctrl[CX_WQE_SEG];
-        uint32_t ds;
-
-        /* One that cannot be read is flushed too: one block, of opcode 0 */
-        if (!plc_sq_read(s, qp, qp->sq_head, ctrl, sizeof(ctrl))) {
-            memset(ctrl, 0, sizeof(ctrl));
-        }
-        ds = ldl_be_p(ctrl + CX_CTRL_QPN_DS) & CX_CTRL_DS_MASK;
-        plc_error_cqe(s, qp, false, 0, ctrl[CX_CTRL_OPCODE + 3], qp->sq_head,
-                      CX_SYND_FLUSHED);
-        qp->sq_head += MIN(plc_blocks(ds), posted);
-        plc_qp_schedule(qp);
+    if (plc_flush_send(s, qp)) {
         return PLC_STEP_COST;
     }
     if (qp->rq_type == CX_RQ_REGULAR) {
@@ -561,6 +573,9 @@ uint64_t plc_qp_step(PeerlaneCX *s, PlcQp *qp)
 
     if (qp->state == CX_QP_ERR) {
         return plc_error_step(s, qp);
+    }
+    if (qp->state == CX_QP_SQER) {
+        plc_flush_send(s, qp);
     }
     if (qp->state == CX_QP_RTR || qp->state == CX_QP_RTS) {
         more = plc_resp_step(s, qp, &cost);

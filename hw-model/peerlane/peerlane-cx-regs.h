@@ -119,6 +119,7 @@ enum {
     CX_OP_INIT2RTR_QP = 0x503,
     CX_OP_RTR2RTS_QP = 0x504,
     CX_OP_RTS2RTS_QP = 0x505,
+    CX_OP_SQERR2RTS_QP = 0x506,
     CX_OP_2ERR_QP = 0x507,
     CX_OP_2RST_QP = 0x50a,
     CX_OP_QUERY_QP = 0x50b,
@@ -156,6 +157,7 @@ enum {
 
 enum {
     CX_EVENT_COMP = 0x00,
+    CX_EVENT_ESTABLISHED = 0x02,
     CX_EVENT_CQ_ERROR = 0x04,
     CX_EVENT_WQ_FATAL = 0x05,
     CX_EVENT_PORT = 0x09,
@@ -526,6 +528,7 @@ enum {
     CX_QP_INIT = 1,
     CX_QP_RTR = 2,
     CX_QP_RTS = 3,
+    CX_QP_SQER = 4,             /* sending has failed */
     CX_QP_ERR = 6,
 };
 enum {

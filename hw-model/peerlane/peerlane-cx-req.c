@@ -27,11 +27,10 @@ static const uint32_t plc_rnr_time[32] = {
     32768, 49152,
 };
 
-/* Nothing is at work; numbers start where the context says */
-void plc_req_reset(PlcQp *qp)
+/* Nothing is at work; numbers start with @psn */
+static void plc_req_begin(PlcQp *qp, uint32_t psn)
 {
     PlcReq *r = &qp->req;
-    uint32_t psn = cx_get(qp->ctx, CX_QPC_NEXT_SEND_PSN);
     PlcWork *w;
 
     while ((w = QTAILQ_FIRST(&r->works))) {
@@ -45,6 +44,18 @@ void plc_req_reset(PlcQp *qp)
     if (qp->ack_alarm.timer) {
         plc_alarm_clear(&qp->ack_alarm);
     }
+}
+
+/* Numbers start where the context says */
+void plc_req_reset(PlcQp *qp)
+{
+    plc_req_begin(qp, cx_get(qp->ctx, CX_QPC_NEXT_SEND_PSN));
+}
+
+/* Nothing is at work, but numbers go on behind what was sent */
+void plc_req_cancel(PlcQp *qp)
+{
+    plc_req_begin(qp, qp->req.una_psn);
 }
 
 /* Nothing is sent for one, and nothing answers it */
@@ -605,6 +616,10 @@ bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
             return false;
         }
         *cost += qp->mtu;
+        /* A list that was read or searched may have been all of a slice */
+        if (s->walked >= PLC_SLICE_BUDGET) {
+            break;
+        }
     }
     return true;
 }

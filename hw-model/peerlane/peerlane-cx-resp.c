@@ -184,7 +184,10 @@ static bool plc_resp_send_data(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     enum plc_result result;
 
     if (end > r->room || end > 1u << PLC_LOG_MAX_MSG) {
-        plc_recv_fail(s, qp, CX_SYND_LOCAL_LENGTH);
+        /* Without acknowledges the receive is kept for the next message */
+        if (plc_qp_reliable(qp)) {
+            plc_recv_fail(s, qp, CX_SYND_LOCAL_LENGTH);
+        }
         plc_fatal(s, qp, CX_NAK_REQUEST);
         return false;
     }
@@ -321,7 +324,7 @@ static bool plc_resp_message(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     return true;
 }
 
-/* May this be read?  Else it is answered, unless it is a @repeat */
+/* Answer a READ, or refuse it; false: a @repeat is not answered */
 static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
                           uint32_t pd, bool repeat)
 {
@@ -356,8 +359,17 @@ static bool plc_resp_read(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h,
     }
     if (!repeat) {
         plc_fatal(s, qp, code);
+        return false;
     }
-    return false;
+    if (code != CX_NAK_ACCESS) {
+        return false;
+    }
+    /* It may be a late copy of a request, whose key has gone in good order */
+    plc_qc_count(qp, CX_QC_RESP_REMOTE_ACCESS);
+    plc_reply(s, qp, (PlcReply) {
+        .kind = PLC_REPLY_NAK, .syndrome = CX_AETH_NAK | code, .psn = h->psn,
+    });
+    return true;
 }
 
 static void plc_resp_atomic(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
@@ -457,6 +469,25 @@ static bool plc_resp_xrc(PeerlaneCX *s, PlcQp *qp, uint32_t srqn)
     return true;
 }
 
+/*
+ * The other end sends a request that is accepted: the driver need not wait for
+ * who says so by another way.  While there is no place for the event, the next
+ * request has it.
+ */
+static void plc_resp_established(PeerlaneCX *s, PlcQp *qp)
+{
+    PlcEq *eq;
+
+    if (qp->state != CX_QP_RTR || qp->established) {
+        return;
+    }
+    eq = plc_eq_of(s, CX_EVENT_ESTABLISHED);
+    if (!eq || !plc_eq_full(eq)) {
+        qp->established = true;
+        plc_event_qp(s, CX_EVENT_ESTABLISHED, qp->id);
+    }
+}
+
 void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
 {
     PlcResp *r = &qp->resp;
@@ -480,6 +511,10 @@ void plc_resp_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
         return;
     }
     r->nak_sent = false;
+    plc_resp_established(s, qp);
+    if (s->old) {
+        return;
+    }
     if (qp->st == CX_ST_XRC && !plc_resp_xrc(s, qp, h->srqn)) {
         plc_fatal(s, qp, CX_NAK_REQUEST);
         return;
@@ -514,8 +549,11 @@ void plc_resp_unreliable(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h)
     r->psn = h->psn;
     if (!first && r->in == PLC_IN_NOTHING) {
         plc_resp_drop(s, qp);
-    } else if (plc_resp_message(s, qp, h) || s->old) {
-        return;
+    } else {
+        plc_resp_established(s, qp);
+        if (s->old || plc_resp_message(s, qp, h) || s->old) {
+            return;
+        }
     }
     r->psn = plc_psn_add(h->psn, 1);
 }
@@ -653,15 +691,18 @@ bool plc_resp_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost)
         }
         *cost += p->len;
         plc_net_send(s, qp, qp->rlid, p);
-        if (reply->kind == PLC_REPLY_READ && reply->done < reply->len) {
-            continue;
-        }
         if (reply->fatal) {
             plc_qp_to_error(qp);
             return false;
         }
-        r->first_reply = (r->first_reply + 1) % PLC_MAX_REPLIES;
-        r->replies--;
+        if (reply->kind != PLC_REPLY_READ || reply->done == reply->len) {
+            r->first_reply = (r->first_reply + 1) % PLC_MAX_REPLIES;
+            r->replies--;
+        }
+        /* A list that was searched may have been all of a slice */
+        if (s->walked >= PLC_SLICE_BUDGET) {
+            break;
+        }
     }
     return r->replies;
 }

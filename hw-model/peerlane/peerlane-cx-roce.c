@@ -38,11 +38,25 @@ static const uint8_t *plc_roce_address(PeerlaneCX *s, uint32_t index)
     return memcmp(addr, none, sizeof(none)) ? addr : NULL;
 }
 
+/* Is an address that a frame is for one of the port's?  In 16 bytes. */
+static bool plc_roce_mine(PeerlaneCX *s, const uint8_t *mac,
+                          const uint8_t *gid)
+{
+    for (uint32_t i = 0; i < PLC_ROCE_ADDRESSES; i++) {
+        const uint8_t *own = plc_roce_address(s, i);
+
+        if (own && !memcmp(own, gid, 16) &&
+            !memcmp(own + CX_ROCE_ADDR_MAC, mac, 6)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Where a connection goes, from its context */
 void plc_path_of_qp(PeerlaneCX *s, PlcQp *qp)
 {
     const uint8_t *ads = qp->ctx + CX_QPC_ADS;
-    const uint8_t *own;
 
     qp->path = (PlcPath) {
         .sgid = cx_get(ads, CX_ADS_SGID_INDEX),
@@ -53,19 +67,17 @@ void plc_path_of_qp(PeerlaneCX *s, PlcQp *qp)
     };
     memcpy(qp->path.gid, ads + CX_ADS_GID, 16);
     memcpy(qp->path.mac, ads + CX_ADS_MAC, 6);
-    own = plc_roce_address(s, qp->path.sgid);
-    qp->path.own = own && !memcmp(qp->path.mac, own + CX_ROCE_ADDR_MAC, 6);
+    qp->path.own = plc_roce_mine(s, qp->path.mac, qp->path.gid);
     qp->rlid = qp->path.own ? s->lid : PLC_LID_WIRE;
 }
 
 /*
- * Where a datagram goes, from its entry; false: it names no address of ours.  There
- * is always a route header: the bit for that means nothing.
+ * Where a datagram goes, from its entry.  There is always a route header: the
+ * bit for that means nothing.
  */
-bool plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path)
+void plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path)
 {
     uint32_t grh = ldl_be_p(wqe + CX_AV_GRH);
-    const uint8_t *own;
 
     *path = (PlcPath) {
         .sgid = extract32(grh, 20, 8),
@@ -76,9 +88,7 @@ bool plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path)
     };
     memcpy(path->gid, wqe + CX_AV_RGID, 16);
     memcpy(path->mac, wqe + CX_AV_MAC, 6);
-    own = plc_roce_address(s, path->sgid);
-    path->own = own && !memcmp(path->mac, own + CX_ROCE_ADDR_MAC, 6);
-    return own;
+    path->own = plc_roce_mine(s, path->mac, path->gid);
 }
 
 /* All that is around a packet; how long that is with it, 0: there is no way */
@@ -150,21 +160,6 @@ static PlcPacket *plc_roce_unwrap(const uint8_t *ip, bool v4,
            v4 ? PLC_IP4_SIZE : PLC_IP6_SIZE);
     memcpy(plc_bth(p), bth, len);
     return p;
-}
-
-/* Is an address that a frame is for one of the port's?  In 16 bytes. */
-static bool plc_roce_mine(PeerlaneCX *s, const uint8_t *mac,
-                          const uint8_t *gid)
-{
-    for (uint32_t i = 0; i < PLC_ROCE_ADDRESSES; i++) {
-        const uint8_t *own = plc_roce_address(s, i);
-
-        if (own && !memcmp(own, gid, 16) &&
-            !memcmp(own + CX_ROCE_ADDR_MAC, mac, 6)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 void plc_roce_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p)

@@ -113,6 +113,7 @@ static uint8_t plc_umr_do(PeerlaneCX *s, PlcQp *qp, const PlcWork *w)
         return CX_SYND_MW_BIND;
     }
     list = g_malloc(octwords * CX_WQE_SEG);
+    s->walked += octwords * CX_WQE_SEG;
     if (octwords) {
         syndrome = plc_umr_list(s, qp, w, list, octwords * CX_WQE_SEG);
         if (syndrome) {

@@ -279,9 +279,11 @@ static uint64_t plc_step(PeerlaneCX *s)
     if (s->cmds) {
         return pla_engine_call(&s->engine, plc_commands, s) ? PLC_SLICE : 0;
     }
-    if (s->link_changed) {
+    if (s->link_changed && plc_net_tell(s)) {
         s->link_changed = false;
-        plc_net_tell(s);
+        return PLC_STEP_COST;
+    }
+    if (plc_cq_denied_run(s)) {
         return PLC_STEP_COST;
     }
     cq = QTAILQ_FIRST(&st->arms);
@@ -313,7 +315,7 @@ static bool plc_engine_step(PCIDevice *pdev)
 {
     PeerlaneCX *s = PEERLANE_CX(pdev);
     PlcState *old;
-    uint64_t cost = 0;
+    uint64_t cost = 0, spent;
 
     if (s->failed) {
         return false;
@@ -321,8 +323,7 @@ static bool plc_engine_step(PCIDevice *pdev)
     s->at_epoch = s->epoch;
     pla_engine_enter(&s->engine);
     plc_run_timers(s);
-    for (uint64_t spent = 0; !s->old && spent < PLC_SLICE_BUDGET;
-         spent += cost) {
+    for (spent = 0; !s->old && spent < PLC_SLICE_BUDGET; spent += cost) {
         plc_eq_run_arms(s);
         cost = s->old ? 0 : plc_step(s);
         if (!cost) {
@@ -336,6 +337,7 @@ static bool plc_engine_step(PCIDevice *pdev)
             s->unsent = 0;
         }
     }
+    trace_peerlane_cx_slice(plc_name(s), spent);
     if (!cost) {
         plc_net_flush(s);
     }

@@ -174,6 +174,7 @@ typedef struct PlcEq {
     uint32_t ci;
     uint64_t events[4];
     PlcBuf buf;
+    QTAILQ_HEAD(, PlcCq) denied;        /* due, without a place here */
 } PlcEq;
 
 /*
@@ -192,6 +193,7 @@ typedef struct PlcCq {
     uint32_t users;
     uint8_t log_size;
     bool wide;                  /* entries of 128 bytes */
+    bool collapsed;             /* all are written to the first place */
     bool ignore_overrun;
     bool overrun;
     bool lost;                  /* a completion: who has posted it fails */
@@ -210,6 +212,8 @@ typedef struct PlcCq {
     PlcBuf buf;
     bool queued;
     QTAILQ_ENTRY(PlcCq) link;   /* of those with an arm to look at */
+    bool denied;
+    QTAILQ_ENTRY(PlcCq) denied_link;    /* of those that wait for @eqn */
     uint8_t ctx[CX_CQC_SIZE];
 } PlcCq;
 
@@ -403,6 +407,7 @@ typedef struct PlcQp {
     bool remote_atomic;
     bool umr;                   /* may change keys */
     bool rung;                  /* its doorbell record is to be read */
+    bool established;           /* a request was told since it can receive */
     bool leaves;                /* a shared queue: it has failed */
     int32_t held;               /* what it has taken of that; -1: nothing */
     uint32_t held_srqn;         /* of XRC: of which */
@@ -726,6 +731,7 @@ void plc_cq_free(PlcCq *cq);
 void plc_cq_doorbell(PeerlaneCX *s, uint32_t uar, uint32_t cmd, uint32_t cqn);
 void plc_cq_run(PeerlaneCX *s, PlcCq *cq);
 void plc_cq_timer_ended(PeerlaneCX *s, uint32_t id);
+bool plc_cq_denied_run(PeerlaneCX *s);
 void plc_cq_post(PeerlaneCX *s, uint32_t cqn, uint8_t *cqe, uint8_t opcode,
                  bool solicited);
 
@@ -791,6 +797,7 @@ void plc_qp_schedule(PlcQp *qp);
 void plc_qp_wait(PlcQp *qp, int64_t ns);
 void plc_qp_timer_ended(PeerlaneCX *s, uint32_t id, PlcTimer what);
 void plc_qp_to_error(PlcQp *qp);
+void plc_qp_send_failed(PlcQp *qp);
 /* Those that complete on the queue @cqn */
 void plc_qp_cq_lost(PeerlaneCX *s, uint32_t cqn);
 
@@ -812,6 +819,7 @@ bool plc_needs_answer(uint8_t opcode);
 
 /* peerlane-cx-req.c: the requester */
 void plc_req_reset(PlcQp *qp);
+void plc_req_cancel(PlcQp *qp);
 bool plc_req_step(PeerlaneCX *s, PlcQp *qp, uint64_t *cost);
 void plc_req_packet(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);
 
@@ -838,7 +846,8 @@ void plc_net_send(PeerlaneCX *s, PlcQp *qp, uint16_t lid, PlcPacket *p);
 void plc_net_meet(PeerlaneCX *s, PlcQp *qp);
 uint64_t plc_net_step(PeerlaneCX *s);
 bool plc_net_up(PeerlaneCX *s);
-void plc_net_tell(PeerlaneCX *s);
+/* Does the driver know the port's state now?  Not while there is no place */
+bool plc_net_tell(PeerlaneCX *s);
 void plc_net_flush(PeerlaneCX *s);
 void plc_net_slice_ends(PeerlaneCX *s);
 void plc_net_main(PCIDevice *pdev);
@@ -875,7 +884,7 @@ uint8_t plc_eth_reg_write(PeerlaneCX *s, uint32_t id, const uint8_t *in,
 /* peerlane-cx-roce.c: the transport on a port of Ethernet */
 bool plc_gid_is_ipv4(const uint8_t *gid);
 void plc_path_of_qp(PeerlaneCX *s, PlcQp *qp);
-bool plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path);
+void plc_path_of_av(PeerlaneCX *s, const uint8_t *wqe, PlcPath *path);
 /* Takes @p */
 void plc_roce_send(PeerlaneCX *s, PlcQp *qp, PlcPacket *p);
 bool plc_roce_from(PeerlaneCX *s, PlcQp *qp, const PlcHeaders *h);

@@ -129,6 +129,7 @@ done <<'TABLE'
 0503 256 8
 0504 256 8
 0505 256 8
+0506 256 8
 0507 12 8
 050a 12 8
 0a04 64 16
@@ -161,7 +162,7 @@ id; EQ=$r
 cq_new; CQ_IN=$r
 says_at "completion queue: event queue that is none" 5 $CQ_IN 36 00ffffff
 says_at "completion queue: too large" 8 $CQ_IN 28 11$UAR
-says_at "completion queue: collapsed" 3 $CQ_IN 16 00100000
+says_at "completion queue: collapsed, and may not be overrun" 3 $CQ_IN 16 00100000
 says_at "completion queue: in user memory that is none" 5 $CQ_IN 92 80000000
 says_at "completion queue: the largest, with one page" 80 $CQ_IN 28 10$UAR
 says_at "completion queue" 0 $CQ_IN
@@ -215,7 +216,7 @@ says_at "their limit" 0 $MODIFY
 short 0501 00$SHARED; cmd $r 8
 says "shared receives go" 0 $DESTROY 8
 says "once" 5 $DESTROY 8
-for op in 050e 0503 0504 0505; do
+for op in 050e 0503 0504 0505 0506; do
     fixed $op 00$QP 00000000 272
     says "$op of a queue pair that is reset" 16 $r 8
 done
@@ -364,6 +365,26 @@ says_at "completion queue: it gets no other size now" 9 $RESIZE 28 04
 short 050b 00$QP; cmd $r 256
 rdhex $((OUT_BOX + 8)) 1
 check_eq "completion queue: the queue pair that completes there has failed" 0x60 "$r"
+qt_stop
+
+# One that is collapsed has all completions in its first entry
+new_pair "collapsed completion queue"
+says_at "collapsed completion queue" 0 $CQ_IN 16 00120000 272 0000000000055000
+id; CQ=$r
+says_at "collapsed completion queue: a queue pair" 0 $QP_IN 148 00$CQ 180 00$CQ
+id; QP=$r
+to_itself $QP
+memset 0x55000 256 0x77
+written=0
+writes 3
+becomes "collapsed completion queue: three entries" 3 qom_counter cx0 cqes
+bytes_are "collapsed completion queue: the last is in the first place" 0x5503c 0x0002
+bytes_are "collapsed completion queue: and is good" 0x5503f 0x00
+bytes_are "collapsed completion queue: nothing is behind it" 0x55040 0x7777777777777777
+writes 2
+becomes "collapsed completion queue: more than its entries" 5 qom_counter cx0 cqes
+bytes_are "collapsed completion queue: the last of them" 0x5503c 0x0004
+cq_in 0001 00000007; says "collapsed completion queue: its size stays" 3 "$r" 8
 qt_stop
 
 # A user makes queues in memory of its own, and a WRITE completes there.  What others have made it cannot name.
@@ -580,7 +601,7 @@ make_steps() { # SEED STEPS
         while (made < steps / 6)
             post()
         ops = "0100 0100 0107 0108 0108 010a 0200 0200 0200 0201 0202 0204 0204 0203 0301 0301 0302 0303 0400 0400 0401 0402 0403 0403 " \
-            "0500 0500 0500 0501 0502 0503 0504 0505 0507 050a 050b 050e 0705 0706 0707 0708 090c 090d 090e 090f 0762 0764 0765 0770 0771 " \
+            "0500 0500 0500 0501 0502 0503 0504 0505 0506 0507 050a 050b 050e 0705 0706 0707 0708 090c 090d 090e 090f 0762 0764 0765 0770 0771 " \
             "0772 0773 0800 0800 0801 0802 0802 0803 0805 080d 080e 080f 0816 0817 0101 0109 0fff"
         if (eth) ops = ops " 0750 0754 0755 0755 0760 0761 0761 0826 0900 0900 0900 0901 0902 0903 0904 0904 0904 0905 0905 0906 0907 0908 0908 0908 " \
             "0909 0909 090a 090b 0912 0913 0914 0915 0916 0916 0916 0917 0917 0918 0919 092f 092f 0930 0930 0930 0931 0933 0933 0933 0934 " \

@@ -57,7 +57,7 @@ rq_in() {
 queue_to() { zeros 272; at "$r" 0 $1 8 ${3}0$2 33 ${4}0; }
 
 # port A B: of cxA, which sends to cxB
-qt_start -netdev dgram,id=n0,local.type=unix,"local.path=$w/0,remote.type=unix,remote.path=$w/1" \
+qt_start -trace peerlane_cx_slice -trace peerlane_cx_wqe -netdev dgram,id=n0,local.type=unix,"local.path=$w/0,remote.type=unix,remote.path=$w/1" \
     -netdev dgram,id=n1,local.type=unix,"local.path=$w/1,remote.type=unix,remote.path=$w/0" \
     -device peerlane-cx,id=cx0,addr=4,link-layer=ethernet,netdev=n0,mac=52:54:00:00:00:01 \
     -device peerlane-cx,id=cx1,addr=5,link-layer=ethernet,netdev=n1,mac=52:54:00:00:00:02
@@ -450,6 +450,29 @@ for what in "0907 $SQ2 30 send queue: in error" "090b $RQ2 30 receive queue: in 
     shift 3
     check_eq "overrun: the $*" "0x$(echo "$what" | cut -d' ' -f3)" "$r"
 done
+
+# The search in the list of an indirect key is work of a slice: eight frames from the end of 1024 pieces of 4 bytes
+side 0
+hex 00000004$KEY 16:0x80000; repeat 1024 $r; pieces=$r
+zeros 272; at "$r" 0 0200 16 00003e00 20 ffffff00 28 00$PD 40 0000000000001000 75 0c 96 00000400
+says "pieces: a key of 1024" 0 "$r$pieces" 16; id; PIECES=$r
+at "$SQ_IN" 41 $CQ 96 0000000000060200 272 000000000005b000; says "pieces: a send queue" 0 "$r" 16; id; SQ4=$r
+queue_to 0905 $SQ4 0 1; says "pieces: it is ready" 0 "$r" 8
+n=0
+while [ $n -lt 8 ]; do
+    wr $((0x5b000 + 64 * n)) 00 4:n 0a${SQ4}030000000800000000 16:0 16:0 0000003c${PIECES}00 16:0xfc4
+    n=$((n + 1))
+done
+qom_counter cx0 wqes; wqes=$r
+qom_counter cx0 wqe-errors; wqe_errors=$r
+wr 0x60204 8:8
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x800)) "0x00000000${SQ4}00"
+becomes "pieces: the frames are sent" $((wqes + 8)) qom_counter cx0 wqes
+value_is "pieces: without error" $wqe_errors qom_counter cx0 wqe-errors
+check_eq "pieces: frames in one slice at most, and in all" "2 8" "$(awk -v queue=$((0x$SQ4)) '
+    /peerlane_cx_slice cx0/ { n = 0 }
+    /peerlane_cx_wqe cx0/ && index($0, " " queue " ") { all++; if (++n > most) most = n }
+    END { print most + 0, all + 0 }' "$OUT/qemu.log")"
 
 # What was made goes, in order, and all of it by a reset
 side 1

@@ -21,7 +21,8 @@ PAGES=0x100000  # what keys point to, 4 KiB each
 # make DESC HEX: it is made; its id in $r
 make() { says "$1" 0 "$2" 16; id; }
 
-cx_start
+qt_start -trace peerlane_cx_umr -trace peerlane_cx_slice -trace peerlane_cx_packet -device peerlane-cx,id=cx0,addr=4,mac=52:54:00:12:34:56
+cx_bar
 short 0104; cmd $r 12
 short 0102; cmd $r 8
 short 0802; cmd $r 16; id; UAR=$r
@@ -43,11 +44,11 @@ queue_pair() {
     at "$r" 138 $2 148 00$CQ 184 16:$4 196 03
     at "$r" 272 16:$3
 }
-# to_rts QP OTHER: from reset; its doorbell record begins anew
+# to_rts QP OTHER [MTU]: from reset, with packets of 4 KiB or as MTU says; its doorbell record begins anew
 to_rts() {
     short 050a 00$1; cmd $r 8
     fixed 0502 00$1 00000000 256; at "$r" 170 e0; cmd $r 8
-    fixed 0503 00$1 00000000 256; at "$r" 32 a0 44 00$2 54 0001 172 01; cmd $r 8
+    fixed 0503 00$1 00000000 256; at "$r" 32 ${3:-a0} 44 00$2 54 0001 172 01; cmd $r 8
     fixed 0504 00$1 00000000 256; at "$r" 138 e0; cmd $r 8
 }
 # connect QP: the reliable connection is one with another queue pair, since both its ends may fail
@@ -437,6 +438,51 @@ resume "resumed" 0
 completed
 check_eq "it is denied" 19 "$r"
 connect $RC
+# Reading a list is work: after a list of a MiB the engine looks at what waits, before the next
+at $FREE_IN 68 0000fffc; make "a free key for 131064 pages" "$r"; BIG=$r
+queue_pair 0c 08 0x90000 $((DBR + 24)); at "$r" 34 28; make "a queue pair for eight such lists" "$r"; MANY=$r
+to_rts $MANY $MANY
+zeros 108
+big=20000000fffc0000$r
+first 224 $big; big=$r
+n=0
+while [ $n -lt 8 ]; do
+    wr $((0x90000 + 192 * n)) 00 4:3*n 25${MANY}0900000008${BIG}11$big 8:0xfffc0 $ALL 16:0x400000
+    n=$((n + 1))
+done
+wr $((DBR + 28)) 8:24
+wr $((BAR + 0x1000 * 0x$UAR + 0x800)) 00 4:21 25${MANY}09
+good=
+while [ $n -gt 0 ]; do
+    completed
+    good="$good$r"
+    n=$((n - 1))
+done
+check_eq "eight lists of a MiB: they are read" 00000000 "$good"
+idle cx0
+check_eq "eight lists of a MiB: how many in one slice at most, and in all" "1 8" "$(awk '
+    /peerlane_cx_slice/ { n = 0 }
+    /peerlane_cx_umr.* pages 131064 / { all++; if (++n > most) most = n }
+    END { print most + 0, all + 0 }' "$OUT/qemu.log")"
+# So is the search in the list of an indirect key: a READ of the end of 4096 pieces, in 8 packets
+zeros 272; at "$r" 0 0200 16 4000be00 20 ffffff11 28 00$PD 68 00001000
+make "a free key for 4096 pieces" "$r"; PIECES=$r
+piece 8 $ALL $PAGES; repeat 4096 $r
+wrhex 0x400000 0x$r
+key=${PIECES}11 flags=20 octwords=1000 mask=00000000201e6041 rights=3e low=12 start=0000000000000000 len=0000000000008000
+hex 8:0x10000 $ALL 16:0x400000; list=$r
+umr_says "it gets them" 0
+to_rts $RC $PEER 20
+to_rts $PEER $RC 20
+rdma 10 0x7800 2048 ${PIECES}12
+completed
+check_eq "READ by a key of 4096 pieces" 0 "$r"
+idle cx0
+check_eq "READ by a key of 4096 pieces: packets of the answer in one slice at most, and in all" "1 8" "$(awk '
+    /peerlane_cx_umr.* pages 8192 / { on = 1 }
+    /peerlane_cx_slice/ { n = 0 }
+    on && /peerlane_cx_packet .* to .* opcode 0x[def] / { all++; if (++n > most) most = n }
+    END { print most + 0, all + 0 }' "$OUT/qemu.log")"
 # Capabilities
 short 0100; at $r 6 0005; cmd $r 4112
 rdhex $((OUT_BOX + 0xc0)) 4

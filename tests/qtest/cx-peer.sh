@@ -87,6 +87,56 @@ answers "and at the end what waited" $READ_ONLY 0 4 $DATA 4
 silent "that is all"
 bytes_are "the atomic was done once" $WORD 0x0700000000000000
 
+# A READ whose key has gone is refused when it is repeated: who has lost the answer need not ask again and again.  It may be a late
+# copy, though, so the queue pair goes on
+zeros 272; at "$r" 0 0200 16 00007c00 20 ffffff00 28 80$PD
+says "a key of its own" 0 "$r" 16; id; gone=$r
+met 0 7 7
+ask 0 $DATA 4 ${gone}00
+answers "READ: the answer" $READ_ONLY 0 1 $DATA 4
+short 0202 00$gone; says "its key goes" 0 $r 8
+counted 0 0xac; refused=$r
+ask 0 $DATA 4 ${gone}00
+hears "repeated, it is refused" $ACK 0 62000001
+counted 0 0xac
+check_eq "which is counted" $((refused + 1)) $r
+ask 1 $DATA 4
+answers "the next READ" $READ_ONLY 1 2 $DATA 4
+silent "that is all"
+
+# That the other end talks to who is ready to receive only is told by its first request, and later if there is no place for the event
+memset 0x59000 64 0x77
+zeros 280; at "$r" 0 0301 28 00$UAR 88 0000000000000004 272 0000000000059000
+says "an event queue of one entry, for what a connection tells" 0 "$r" 16; id; TOLD=${r#????}
+# to_rtr: ready to receive, from 0xfffff8 on
+to_rtr() {
+    short 050a 00$QP; cmd $r 8
+    fixed 0502 00$QP 00000000 256; at "$r" 170 e0; cmd $r 8
+    fixed 0503 00$QP 00000000 256; at "$r" 32 60 44 00000041 54 0002 172 01fffff8; says "ready to receive" 0 "$r" 8
+    qom_counter cx0 packets-in
+    said=$r
+}
+read_of 0x1a0000 4; write_body=${r}00000000
+qom_counter cx0 eqes
+eqes=$r
+to_rtr
+say $ACK 0 $GOOD
+say $WRITE_ONLY 1 $write_body
+value_is "neither an acknowledge nor a request after a gap is told" $eqes qom_counter cx0 eqes
+say $WRITE_ONLY 0 $write_body
+value_is "the first request is" $((eqes + 1)) qom_counter cx0 eqes
+bytes_are "its event" 0x59001 0x02
+to_rtr
+say $WRITE_ONLY 0 $write_body
+value_is "no place for the event" $((eqes + 1)) qom_counter cx0 eqes
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x48)) "0x${TOLD}000001"
+say $WRITE_ONLY 1 $write_body
+value_is "the next request is told" $((eqes + 2)) qom_counter cx0 eqes
+wrhex $((BAR + 0x1000 * 0x$UAR + 0x48)) "0x${TOLD}000002"
+say $WRITE_ONLY 2 $write_body
+value_is "and no more" $((eqes + 2)) qom_counter cx0 eqes
+short 050a 00$QP; cmd $r 8
+
 # Sequence numbers go round between two atomics with the same one: 16 READs of a GiB, of which each is then repeated for its
 # last 4 bytes only, while nothing is answered
 met 0 7 7
