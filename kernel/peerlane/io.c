@@ -217,7 +217,7 @@ static int pln_io_check(struct file *file, struct pln_mem *mem,
  * @file: out: the file, with a reference
  * @mem: out: the memory, which takes part in IO
  *
- * Return: 0, and pln_io_end() must follow; or an errno.
+ * Return: 0, and pln_io_end() and fput() must follow; or an errno.
  */
 int pln_io_begin(struct pln_file *pf, struct pln_io *io, struct file **file,
 		 struct pln_mem **mem)
@@ -245,19 +245,20 @@ int pln_io_begin(struct pln_file *pf, struct pln_io *io, struct file **file,
 	}
 	atomic64_inc(&pln_stats.ios);
 	ret = pln_io_check(*file, *mem, io);
-	if (ret)
-		pln_io_end(io, *file, *mem);
+	if (ret) {
+		pln_io_end(io, *mem);
+		fput(*file);
+	}
 	return ret;
 }
 
 /* In any context */
-void pln_io_end(const struct pln_io *io, struct file *file, struct pln_mem *mem)
+void pln_io_end(const struct pln_io *io, struct pln_mem *mem)
 {
 	atomic64_add(io->done, io->op == PLN_IO_WRITE ? &pln_stats.written :
 							&pln_stats.read);
 	atomic64_dec(&pln_stats.ios);
 	pln_mem_io_end(mem);
-	fput(file);
 }
 
 /**
