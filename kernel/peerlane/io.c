@@ -118,7 +118,12 @@ int pln_file_check(struct file *file, struct pln_check *check)
 				  AT_STATX_SYNC_AS_STAT);
 		if (ret)
 			return ret;
+		/*
+		 * With the mount option inlinecrypt an encrypted file has direct IO,
+		 * whose data the processor encrypts where the drive does not
+		 */
 		if (!(file->f_mode & FMODE_CAN_ODIRECT) || IS_DAX(inode) ||
+		    IS_ENCRYPTED(inode) ||
 		    !(stat.result_mask & STATX_DIOALIGN) ||
 		    !stat.dio_mem_align || !stat.dio_offset_align)
 			return pln_refuse(check, PLN_REASON_NO_DIRECT);
