@@ -16,6 +16,7 @@
  *   held   how often not
  *   linger write 1: the writing task stays where it calls nvidia_p2p_put_pages(), until 0
  *          is written, for two seconds at most; "held" counts that, too
+ *   unmaps how often the driver has called unmap_mapping_range()
  *   state  "points N calls N failed FUNCTION by CALLER", or "failed -"
  *
  * With "arm" of a number too high to be reached, "calls" is their number.
@@ -284,6 +285,28 @@ static const struct file_operations linger_fops = {
 	.write = linger_write,
 };
 
+static atomic_t unmap_count;
+
+static int unmap_pre(struct kprobe *kp, struct pt_regs *regs)
+{
+	char *caller = *this_cpu_ptr(&fail_caller);
+
+	if (fail_is_ours(regs_get_kernel_stack_nth(regs, 0), caller))
+		atomic_inc(&unmap_count);
+	return 0;
+}
+
+static struct kprobe unmap_point = {
+	.symbol_name = "unmap_mapping_range", .pre_handler = unmap_pre,
+};
+
+static int unmaps_show(struct seq_file *m, void *unused)
+{
+	seq_printf(m, "%d\n", atomic_read(&unmap_count));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(unmaps);
+
 static int held_show(struct seq_file *m, void *unused)
 {
 	seq_printf(m, "%d\n", atomic_read(&hold_count));
@@ -367,10 +390,13 @@ static int __init fail_init(void)
 			hold_points[i].pre_handler = NULL;
 	if (register_kprobe(&linger_point))
 		linger_point.pre_handler = NULL;
+	if (register_kprobe(&unmap_point))
+		unmap_point.pre_handler = NULL;
 	fail_dir = debugfs_create_dir("peerlane_fail_test", NULL);
 	debugfs_create_file("arm", 0200, fail_dir, NULL, &fail_arm_fops);
 	debugfs_create_file("hold", 0200, fail_dir, NULL, &hold_fops);
 	debugfs_create_file("linger", 0200, fail_dir, NULL, &linger_fops);
+	debugfs_create_file("unmaps", 0400, fail_dir, NULL, &unmaps_fops);
 	debugfs_create_file("held", 0400, fail_dir, NULL, &held_fops);
 	debugfs_create_file("state", 0400, fail_dir, NULL, &state_fops);
 	return 0;
@@ -384,6 +410,8 @@ static void __exit fail_exit(void)
 	WRITE_ONCE(fail_task, NULL);
 	WRITE_ONCE(hold_task, NULL);
 	WRITE_ONCE(linger_task, NULL);
+	if (unmap_point.pre_handler)
+		unregister_kprobe(&unmap_point);
 	if (linger_point.pre_handler)
 		unregister_kprobe(&linger_point);
 	for (i = 0; i < ARRAY_SIZE(hold_points); i++)
