@@ -222,6 +222,7 @@ static void pln_exports_revoke(struct pln_buf *buf)
 
 	down_write(&gpu->mem_lock);
 	while (!list_empty(&buf->exports)) {
+		cond_resched();
 		exp = list_first_entry(&buf->exports, struct pln_part,
 				       node)->exp;
 		pln_export_detach(exp);

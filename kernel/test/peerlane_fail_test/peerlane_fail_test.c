@@ -17,6 +17,8 @@
  *   linger write 1: the writing task stays where it calls nvidia_p2p_put_pages(), until 0
  *          is written, for two seconds at most; "held" counts that, too
  *   unmaps how often the driver has called unmap_mapping_range()
+ *   lock   write an address: the page there, of the writing task, is locked and clean, until
+ *          0 is written; read: "dirty" or "clean", as that page is now
  *   state  "points N calls N failed FUNCTION by CALLER", or "failed -"
  *
  * With "arm" of a number too high to be reached, "calls" is their number.
@@ -25,8 +27,10 @@
 #include <linux/dma-mapping.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/pagemap.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
@@ -307,6 +311,69 @@ static int unmaps_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(unmaps);
 
+static struct folio *lock_of;		/* with a reference; fail_lock guards both */
+static bool lock_held;
+
+static void lock_end(void)
+{
+	if (lock_held)
+		folio_unlock(lock_of);
+	lock_held = false;
+}
+
+static int lock_begin(unsigned long addr)
+{
+	struct page *page;
+
+	if (get_user_pages_fast(addr, 1, FOLL_WRITE, &page) != 1)
+		return -EFAULT;
+	if (lock_of)
+		folio_put(lock_of);
+	lock_of = page_folio(page);
+	folio_lock(lock_of);
+	folio_clear_dirty(lock_of);
+	lock_held = true;
+	return 0;
+}
+
+static ssize_t lock_write(struct file *file, const char __user *from,
+			  size_t count, loff_t *pos)
+{
+	unsigned long addr;
+	int ret;
+
+	ret = kstrtoul_from_user(from, count, 0, &addr);
+	if (ret)
+		return ret;
+	mutex_lock(&fail_lock);
+	lock_end();
+	if (addr)
+		ret = lock_begin(addr);
+	mutex_unlock(&fail_lock);
+	return ret ? ret : count;
+}
+
+static int lock_show(struct seq_file *m, void *unused)
+{
+	mutex_lock(&fail_lock);
+	seq_puts(m, lock_of && folio_test_dirty(lock_of) ? "dirty\n" : "clean\n");
+	mutex_unlock(&fail_lock);
+	return 0;
+}
+
+static int lock_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, lock_show, NULL);
+}
+
+static const struct file_operations lock_fops = {
+	.owner = THIS_MODULE,
+	.open = lock_open,
+	.read = seq_read,
+	.write = lock_write,
+	.release = single_release,
+};
+
 static int held_show(struct seq_file *m, void *unused)
 {
 	seq_printf(m, "%d\n", atomic_read(&hold_count));
@@ -397,6 +464,7 @@ static int __init fail_init(void)
 	debugfs_create_file("hold", 0200, fail_dir, NULL, &hold_fops);
 	debugfs_create_file("linger", 0200, fail_dir, NULL, &linger_fops);
 	debugfs_create_file("unmaps", 0400, fail_dir, NULL, &unmaps_fops);
+	debugfs_create_file("lock", 0600, fail_dir, NULL, &lock_fops);
 	debugfs_create_file("held", 0400, fail_dir, NULL, &held_fops);
 	debugfs_create_file("state", 0400, fail_dir, NULL, &state_fops);
 	return 0;
@@ -407,6 +475,9 @@ static void __exit fail_exit(void)
 	unsigned int i;
 
 	debugfs_remove_recursive(fail_dir);
+	lock_end();
+	if (lock_of)
+		folio_put(lock_of);
 	WRITE_ONCE(fail_task, NULL);
 	WRITE_ONCE(hold_task, NULL);
 	WRITE_ONCE(linger_task, NULL);
