@@ -118,7 +118,12 @@ int pln_file_check(struct file *file, struct pln_check *check)
 				  AT_STATX_SYNC_AS_STAT);
 		if (ret)
 			return ret;
+		/*
+		 * With the mount option inlinecrypt an encrypted file has direct IO,
+		 * whose data the processor encrypts where the drive does not
+		 */
 		if (!(file->f_mode & FMODE_CAN_ODIRECT) || IS_DAX(inode) ||
+		    IS_ENCRYPTED(inode) ||
 		    !(stat.result_mask & STATX_DIOALIGN) ||
 		    !stat.dio_mem_align || !stat.dio_offset_align)
 			return pln_refuse(check, PLN_REASON_NO_DIRECT);
@@ -217,7 +222,7 @@ static int pln_io_check(struct file *file, struct pln_mem *mem,
  * @file: out: the file, with a reference
  * @mem: out: the memory, which takes part in IO
  *
- * Return: 0, and pln_io_end() must follow; or an errno.
+ * Return: 0, and pln_io_end() and fput() must follow; or an errno.
  */
 int pln_io_begin(struct pln_file *pf, struct pln_io *io, struct file **file,
 		 struct pln_mem **mem)
@@ -245,19 +250,20 @@ int pln_io_begin(struct pln_file *pf, struct pln_io *io, struct file **file,
 	}
 	atomic64_inc(&pln_stats.ios);
 	ret = pln_io_check(*file, *mem, io);
-	if (ret)
-		pln_io_end(io, *file, *mem);
+	if (ret) {
+		pln_io_end(io, *mem);
+		fput(*file);
+	}
 	return ret;
 }
 
 /* In any context */
-void pln_io_end(const struct pln_io *io, struct file *file, struct pln_mem *mem)
+void pln_io_end(const struct pln_io *io, struct pln_mem *mem)
 {
 	atomic64_add(io->done, io->op == PLN_IO_WRITE ? &pln_stats.written :
 							&pln_stats.read);
 	atomic64_dec(&pln_stats.ios);
 	pln_mem_io_end(mem);
-	fput(file);
 }
 
 /**

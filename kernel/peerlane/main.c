@@ -127,7 +127,8 @@ static int pln_ioctl_io(struct pln_file *pf, struct pln_io *io)
 	if (ret)
 		return ret;
 	ret = pln_file_io(file, mem, io);
-	pln_io_end(io, file, mem);
+	pln_io_end(io, mem);
+	fput(file);
 	return ret;
 }
 

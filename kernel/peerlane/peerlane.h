@@ -115,8 +115,7 @@ void pln_pages_exit(void);
 int pln_file_check(struct file *file, struct pln_check *check);
 int pln_io_begin(struct pln_file *pf, struct pln_io *io, struct file **file,
 		 struct pln_mem **mem);
-void pln_io_end(const struct pln_io *io, struct file *file,
-		struct pln_mem *mem);
+void pln_io_end(const struct pln_io *io, struct pln_mem *mem);
 ssize_t pln_io_done(const struct pln_mem *mem, const struct pln_io *io,
 		    ssize_t ret);
 int pln_io_result(struct pln_io *io, u64 done, int err);

@@ -6,7 +6,9 @@
  * completion was called, in any context, and until the call that began the IO has
  * returned: whichever is later.  Then the program is told in its own task.
  */
+#include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/fsnotify.h>
 #include <linux/io_uring/cmd.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -17,12 +19,13 @@
 /**
  * struct pln_async - an IO under way
  * @refs: 1 of who begins the IO, 1 of its completion
- * @kiocb: the file system's
- * @iter: likewise
+ * @kiocb: the file system's; with a reference to its file
+ * @iter: the file system's
  * @io: what was asked for
  * @mem: of pln_io_begin()
  * @cmd: who asked
  * @ret: bytes or an errno
+ * @notify: data has moved, of which the call that began the IO did not know yet
  */
 struct pln_async {
 	refcount_t refs;
@@ -32,6 +35,7 @@ struct pln_async {
 	struct pln_mem *mem;
 	struct io_uring_cmd *cmd;
 	int ret;
+	bool notify;
 };
 
 static struct pln_async **pln_async_of(struct io_uring_cmd *cmd)
@@ -43,9 +47,16 @@ static void pln_async_told(struct io_tw_req tw_req, io_tw_token_t tw)
 {
 	struct io_uring_cmd *cmd = io_uring_cmd_from_tw(tw_req);
 	struct pln_async *async = *pln_async_of(cmd);
+	struct file *file = async->kiocb.ki_filp;
 	u32 reason = async->io.reason;
 	int ret = async->ret;
 
+	/* Here, since a file system may call the completion in any context */
+	if (async->notify && async->io.op == PLN_IO_WRITE)
+		fsnotify_modify(file);
+	else if (async->notify)
+		fsnotify_access(file);
+	fput(file);
 	kfree(async);
 	io_uring_cmd_done32(cmd, ret, reason,
 			    IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);
@@ -63,7 +74,7 @@ static void pln_async_end(struct pln_async *async)
 	}
 	async->ret = pln_io_done(async->mem, &async->io, async->ret);
 	pln_io_result(&async->io, max(async->ret, 0), async->ret);
-	pln_io_end(&async->io, async->kiocb.ki_filp, async->mem);
+	pln_io_end(&async->io, async->mem);
 }
 
 static void pln_async_put(struct pln_async *async)
@@ -81,6 +92,7 @@ static void pln_async_complete(struct kiocb *kiocb, long ret)
 	if (async->io.op == PLN_IO_WRITE)
 		kiocb_end_write(kiocb);
 	async->ret = ret;
+	async->notify = ret > 0;
 	pln_async_put(async);
 }
 
@@ -105,6 +117,7 @@ static int pln_async_start(struct pln_file *pf, struct pln_async *async)
 	}
 	async->ret = ret;
 	pln_async_end(async);
+	fput(file);
 	return 0;
 }
 

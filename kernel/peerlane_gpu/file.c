@@ -469,7 +469,7 @@ static int pln_job_run(struct pln_job *job, u32 queue)
 		ret = pln_queue_submit(&gpu->queues[queue], job);
 	/* GPU memory is let go while the driver is here */
 	if (ret)
-		pln_job_release_resources(job);
+		pln_job_release(job);
 	pln_leave(gpu, idx);
 	return ret;
 }
@@ -478,9 +478,8 @@ static int pln_job_run(struct pln_job *job, u32 queue)
 static void pln_job_refused(struct pln_file *file, struct pln_job *job, u32 id,
 			    int err)
 {
-	pln_job_release_resources(job);
 	job->status = err;
-	complete_all(&job->done);
+	pln_job_finish(job);
 	if (xa_cmpxchg(&file->jobs, id, job, NULL, 0) == job)
 		pln_forget_job(file, job);
 }

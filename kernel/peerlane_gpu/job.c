@@ -5,8 +5,10 @@
  */
 #include <linux/capability.h>
 #include <linux/jiffies.h>
+#include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/overflow.h>
+#include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
@@ -14,6 +16,8 @@
 #include "job.h"
 
 #define PLN_PIN_BATCH	512	/* pages at a time, between looks for signals */
+#define PLN_UNPIN_MIN_MS	1
+#define PLN_UNPIN_MAX_MS	1000
 
 unsigned int pln_watchdog_ms = 30000;
 module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);
@@ -30,6 +34,9 @@ static DEFINE_SPINLOCK(pln_pin_lock);
 static s64 pln_pinned;
 static LIST_HEAD(pln_pinned_jobs);
 static DECLARE_WAIT_QUEUE_HEAD(pln_unpinned);
+
+/* For jobs with user pages that somebody has locked */
+static struct workqueue_struct *pln_unpin_wq;
 
 static_assert(PLN_GPU_OP_NOP == PLN_OP_NOP);
 static_assert(PLN_GPU_OP_COPY == PLN_OP_COPY);
@@ -50,17 +57,36 @@ static_assert(sizeof(struct pln_gpu_op) == 56);
 static_assert(sizeof(struct pln_gpu_submit) == 32);
 static_assert(sizeof(struct pln_gpu_wait) == 40);
 
-static void pln_unpin(struct pln_gpu *gpu, struct pln_pin *pin)
+static void pln_pin_free(struct pln_pin *pin)
 {
-	if (pin->mapped) {
-		dma_unmap_sgtable(&gpu->pdev->dev, &pin->sgt, pin->dir, 0);
-		pin->mapped = false;
-	}
 	sg_free_table(&pin->sgt);
-	unpin_user_pages_dirty_lock(pin->pages, pin->nr_pages,
-				    pin->dir == DMA_FROM_DEVICE);
+	unpin_user_pages(pin->pages, pin->nr_pages);
 	kvfree(pin->pages);
 	kfree(pin);
+}
+
+/*
+ * What the device wrote is written back only from dirty pages.  A page is marked under
+ * its lock, which keeps its file's inode.  A file system may hold that lock for as long
+ * as a server likes, which may be a program (FUSE), so nothing here waits for it.
+ *
+ * Return: false: somebody has a page locked; what is marked already stays so.
+ */
+static bool pln_pin_dirty(struct pln_pin *pin)
+{
+	if (pin->dir != DMA_FROM_DEVICE)
+		return true;
+	for (; pin->nr_dirty < pin->nr_pages; pin->nr_dirty++) {
+		struct folio *folio = page_folio(pin->pages[pin->nr_dirty]);
+
+		if (folio_test_dirty(folio))
+			continue;
+		if (!folio_trylock(folio))
+			return false;
+		folio_mark_dirty(folio);
+		folio_unlock(folio);
+	}
+	return true;
 }
 
 /*
@@ -119,26 +145,8 @@ static struct pln_pin *pln_pin_user(struct pln_gpu *gpu, u64 addr, u64 len,
 	return pin;
 
 err:
-	pln_unpin(gpu, pin);
+	pln_pin_free(pin);
 	return ERR_PTR(ret);
-}
-
-struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops)
-{
-	struct pln_job *job;
-
-	job = kvzalloc(struct_size(job, ops, nr_ops), GFP_KERNEL_ACCOUNT);
-	if (!job)
-		return NULL;
-	job->nr_ops = nr_ops;
-	kref_init(&job->kref);
-	INIT_LIST_HEAD(&job->node);
-	INIT_LIST_HEAD(&job->pinned_node);
-	init_completion(&job->done);
-	job->gpu = gpu;
-	get_device(&gpu->dev);
-	atomic64_inc(&gpu->nr_jobs);
-	return job;
 }
 
 /* Who waits for room looks again: there may be some, or the GPU has gone */
@@ -166,19 +174,23 @@ static void pln_pin_give(struct pln_job *job)
 
 /*
  * Memory is let go when the device is done with the job, not when the last
- * reference goes: a program may wait late, or never.
+ * reference goes: a program may wait late, or never.  This is what the device knows
+ * of; user pages stay pinned.
  */
-void pln_job_release_resources(struct pln_job *job)
+void pln_job_release(struct pln_job *job)
 {
 	struct pln_gpu *gpu = job->gpu;
 	unsigned int i;
 
 	for (i = 0; i < job->nr_ops; i++) {
 		struct pln_jop *jop = &job->ops[i];
+		struct pln_pin *pin = jop->pin;
 
-		if (jop->pin)
-			pln_unpin(gpu, jop->pin);
-		jop->pin = NULL;
+		if (pin && pin->mapped) {
+			dma_unmap_sgtable(&gpu->pdev->dev, &pin->sgt, pin->dir,
+					  0);
+			pin->mapped = false;
+		}
 		if (jop->src) {
 			pln_buf_unuse(jop->src);
 			pln_buf_put(jop->src);
@@ -190,8 +202,87 @@ void pln_job_release_resources(struct pln_job *job)
 		}
 		jop->dst = NULL;
 	}
+}
 
+/* Let the user pages go; false: some are still pinned, for somebody has one locked */
+static bool pln_job_unpin(struct pln_job *job, bool written)
+{
+	unsigned int i;
+
+	for (i = 0; i < job->nr_ops; i++) {
+		struct pln_jop *jop = &job->ops[i];
+
+		if (!jop->pin)
+			continue;
+		if (written && !pln_pin_dirty(jop->pin))
+			return false;
+		pln_pin_free(jop->pin);
+		jop->pin = NULL;
+	}
 	pln_pin_give(job);
+	return true;
+}
+
+static void pln_unpin_work(struct work_struct *work)
+{
+	struct pln_job *job = container_of(to_delayed_work(work),
+					   struct pln_job, unpin);
+	unsigned int delay = job->unpin_ms;
+
+	if (!pln_job_unpin(job, true)) {
+		job->unpin_ms = min(2 * delay, PLN_UNPIN_MAX_MS);
+		queue_delayed_work(pln_unpin_wq, &job->unpin,
+				   msecs_to_jiffies(delay));
+		return;
+	}
+	complete_all(&job->done);
+	pln_job_put(job);
+	/* pln_job_cleanup() waits for the rest of this function */
+	module_put(THIS_MODULE);
+}
+
+/*
+ * The device has no more to do with the job, which has its status.  Waits for nobody:
+ * where a page is locked, the job alone ends later.  Its program is told when the pages
+ * are dirty, so that what it writes back or reads directly then is right.
+ *
+ * The module stays until then.  Where it is going already, no file is open, so nobody is
+ * told how the job ended: its pages go as they are.
+ */
+void pln_job_finish(struct pln_job *job)
+{
+	bool ended;
+
+	pln_job_release(job);
+	ended = pln_job_unpin(job, job->started);
+	if (!ended && !try_module_get(THIS_MODULE))
+		ended = pln_job_unpin(job, false);
+	if (ended) {
+		complete_all(&job->done);
+		return;
+	}
+	pln_job_get(job);
+	job->unpin_ms = PLN_UNPIN_MIN_MS;
+	queue_delayed_work(pln_unpin_wq, &job->unpin, 0);
+}
+
+struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops)
+{
+	struct pln_job *job;
+
+	job = kvzalloc(struct_size(job, ops, nr_ops), GFP_KERNEL_ACCOUNT);
+	if (!job)
+		return NULL;
+	job->nr_ops = nr_ops;
+	kref_init(&job->kref);
+	INIT_LIST_HEAD(&job->node);
+	INIT_LIST_HEAD(&job->pinned_node);
+	init_completion(&job->done);
+	INIT_DELAYED_WORK(&job->unpin, pln_unpin_work);
+	job->gpu = gpu;
+	get_device(&gpu->dev);
+	atomic64_inc(&gpu->nr_jobs);
+	return job;
 }
 
 void pln_job_get(struct pln_job *job)
@@ -204,7 +295,9 @@ static void pln_job_free(struct kref *kref)
 	struct pln_job *job = container_of(kref, struct pln_job, kref);
 	struct pln_gpu *gpu = job->gpu;
 
-	pln_job_release_resources(job);
+	/* What a job has that no queue took */
+	pln_job_release(job);
+	pln_job_unpin(job, false);
 	if (job->file)
 		kref_put(&job->file->kref, pln_file_free);
 	kvfree(job);
@@ -510,3 +603,13 @@ int pln_job_bind(struct pln_job *job)
 	return ret;
 }
 
+int pln_job_setup(void)
+{
+	pln_unpin_wq = alloc_workqueue("peerlane_gpu-unpin", WQ_UNBOUND, 0);
+	return pln_unpin_wq ? 0 : -ENOMEM;
+}
+
+void pln_job_cleanup(void)
+{
+	destroy_workqueue(pln_unpin_wq);
+}

@@ -7,10 +7,11 @@
 
 #include "pln_gpu.h"
 
-/* User memory of one operation */
+/* User memory of one operation; the first @nr_dirty pages are marked so since DMA ended */
 struct pln_pin {
 	struct page **pages;
 	unsigned long nr_pages;
+	unsigned long nr_dirty;
 	struct sg_table sgt;
 	enum dma_data_direction dir;
 	bool mapped;
@@ -33,13 +34,16 @@ struct pln_jop {
  * struct pln_job - operations given to a queue at once
  *
  * References: of the file's array until somebody has waited, of the call that
- * submits, and of the queue until the job has ended.  From when it is submitted
- * until it has ended the queue alone changes it, under the queue's lock; only
- * @cancelled is set by others.
+ * submits, of the queue until the job has ended, and of @unpin while queued.  From
+ * when it is submitted until it has ended the queue alone changes it, under the
+ * queue's lock; only @cancelled is set by others.
  *
  * @gpu: with a reference to its device
  * @file: with a reference
- * @done: completed when the device has no more to do with it
+ * @done: completed when the device has no more to do with it, and its user memory
+ *	is let go
+ * @unpin: tries again to let that go; while queued with a reference to the module, too
+ * @unpin_ms: until it does so next
  * @pinned: bytes of user memory that count for the limits
  * @mm: with a reference, while @pinned is not 0: its pinned_vm counts them too
  * @pinned_node: likewise, in the list of jobs that have some
@@ -57,6 +61,8 @@ struct pln_job {
 	struct pln_file *file;		/* NULL: the driver's own job */
 	struct list_head node;
 	struct completion done;
+	struct delayed_work unpin;
+	unsigned int unpin_ms;
 	bool started;
 	bool emitted;			/* all of it is on the ring */
 	bool cancelled;
@@ -86,7 +92,10 @@ struct pln_job *pln_job_build(struct pln_file *file, struct pln_gpu_op *ops,
 int pln_job_bind(struct pln_job *job);
 void pln_job_get(struct pln_job *job);
 void pln_job_put(struct pln_job *job);
-void pln_job_release_resources(struct pln_job *job);
+void pln_job_release(struct pln_job *job);
+void pln_job_finish(struct pln_job *job);
 void pln_pins_wake(void);
+int pln_job_setup(void);
+void pln_job_cleanup(void);
 
 #endif /* _PLN_JOB_H */

@@ -470,21 +470,30 @@ static int __init pln_init(void)
 {
 	int ret;
 
-	ret = pln_file_setup();
+	ret = pln_job_setup();
 	if (ret)
 		return ret;
+	ret = pln_file_setup();
+	if (ret)
+		goto err_job;
 	pln_debugfs_setup();
 	ret = pci_register_driver(&pln_pci_driver);
-	if (ret) {
-		pln_debugfs_cleanup();
-		pln_file_cleanup();
-	}
+	if (ret)
+		goto err_file;
+	return 0;
+
+err_file:
+	pln_debugfs_cleanup();
+	pln_file_cleanup();
+err_job:
+	pln_job_cleanup();
 	return ret;
 }
 
 static void __exit pln_exit(void)
 {
 	pci_unregister_driver(&pln_pci_driver);
+	pln_job_cleanup();
 	pln_debugfs_cleanup();
 	pln_file_cleanup();
 	ida_destroy(&pln_ids);

@@ -200,7 +200,11 @@ static bool pln_buf_revoke(struct pln_buf *buf, bool lost)
 
 	/* A dma-buf of several allocations goes with the first of them */
 	list_for_each_entry(part, &buf->exports, node) {
+		cond_resched();
 		exp = part->exp;
+		/* By another part of it, of this allocation or of one before */
+		if (exp->revoked)
+			continue;
 		exp->revoked = true;
 		/* Before the run may be reaped: not all mappings hold pages */
 		unmap_mapping_range(exp->inode->i_mapping, 0, 0, 1);
@@ -218,6 +222,7 @@ static void pln_exports_revoke(struct pln_buf *buf)
 
 	down_write(&gpu->mem_lock);
 	while (!list_empty(&buf->exports)) {
+		cond_resched();
 		exp = list_first_entry(&buf->exports, struct pln_part,
 				       node)->exp;
 		pln_export_detach(exp);

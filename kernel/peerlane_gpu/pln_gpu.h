@@ -11,7 +11,8 @@
  *                                    take it for reading
  *   queue->lock                      one engine queue and the jobs on it
  * User memory is neither copied nor pinned under any of ours, nor inside
- * gpu->calls: a fault may wait for a program, and removal waits for these.
+ * gpu->calls: a fault may wait for a program, and removal waits for these.  Where it
+ * is unpinned, nothing waits for the lock of a page, which a program may hold too.
  */
 #ifndef _PLN_GPU_H
 #define _PLN_GPU_H

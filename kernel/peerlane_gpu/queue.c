@@ -36,8 +36,7 @@ static void pln_jobs_ended(struct list_head *ended)
 
 	list_for_each_entry_safe(job, tmp, ended, node) {
 		list_del_init(&job->node);
-		pln_job_release_resources(job);
-		complete_all(&job->done);
+		pln_job_finish(job);
 		pln_job_put(job);
 	}
 }

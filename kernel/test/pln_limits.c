@@ -241,6 +241,49 @@ static void test_many_jobs(int fd)
 	/* The rest is left to close() */
 }
 
+#define EXPORTS		20
+
+/* How often the driver has taken mappings of a file away; peerlane_fail_test counts */
+static unsigned int unmaps(void)
+{
+	FILE *f = fopen("/sys/kernel/debug/peerlane_fail_test/unmaps", "r");
+	unsigned int n;
+
+	need(f && fscanf(f, "%u", &n) == 1, "unmaps");
+	fclose(f);
+	return n;
+}
+
+/* What is done once for a dma-buf is not done for each part of it */
+static void test_many_parts(int fd)
+{
+	struct pln_gpu_alloc a = gpu_alloc(fd, UNIT);
+	struct pln_gpu_part parts[PLN_GPU_MAX_PARTS];
+	struct pln_gpu_export_parts e = {
+		.parts = (uintptr_t)parts, .nr_parts = PLN_GPU_MAX_PARTS,
+		.flags = O_CLOEXEC,
+	};
+	unsigned int i, n;
+	int fds[EXPORTS];
+
+	for (i = 0; i < PLN_GPU_MAX_PARTS; i++)
+		parts[i] = (struct pln_gpu_part){
+			.handle = a.handle, .size = UNIT,
+		};
+	for (i = 0; i < EXPORTS; i++) {
+		need(!ioctl(fd, PLN_GPU_IOC_EXPORT_PARTS, &e), "export");
+		fds[i] = e.fd;
+	}
+	n = unmaps();
+	need(!gpu_free(fd, a.handle), "free");
+	n = unmaps() - n;
+	check(n == 1 + EXPORTS,
+	      "free: %d dma-bufs of %d equal parts lose their mappings once each (%u calls)",
+	      EXPORTS, PLN_GPU_MAX_PARTS, n);
+	for (i = 0; i < EXPORTS; i++)
+		close(fds[i]);
+}
+
 int main(void)
 {
 	struct pln_gpu_query q;
@@ -251,6 +294,7 @@ int main(void)
 	test_pin_race(fd);
 	test_pin_two(fd);
 	test_alloc_meanwhile(fd);
+	test_many_parts(fd);
 	test_many_jobs(fd);
 	check(room_is(fd, &q), "all memory is free again");
 	close(fd);

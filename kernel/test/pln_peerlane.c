@@ -18,6 +18,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -1021,6 +1022,28 @@ static int ring_get(struct ring *r)
 	return ret;
 }
 
+/* One IO at a time: do those who watch the file learn of each, before its end is told? */
+static void test_uring_watched(struct ring *r, int pf, struct pln_io *io,
+			       uint32_t op, uint32_t event)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	struct inotify_event e;
+	unsigned int i, seen = 0;
+
+	need(watch >= 0 && inotify_add_watch(watch, target, event) >= 0,
+	     "watch %s", target);
+	io->op = op;
+	for (i = 0; i < DEPTH; i++) {
+		ring_put(r, pf, io, PLN_IOC_IO);
+		need(ring_get(r) == (int)io->size, "IO");
+		seen += read(watch, &e, sizeof(e)) == sizeof(e) &&
+			e.mask == event;
+	}
+	check(seen == DEPTH, "io_uring: who watches the file learns of each of %d %ss (%u)",
+	      DEPTH, op == PLN_IO_WRITE ? "write" : "read", seen);
+	close(watch);
+}
+
 static void test_uring(int fd, int pf)
 {
 	struct pln_gpu_alloc a = gpu_alloc(fd, LEN);
@@ -1072,6 +1095,8 @@ static void test_uring(int fd, int pf)
 	result = crc32c(0, in, LEN);
 	check(!bad && pread(d, in, LEN, 0) == LEN && crc32c(0, in, LEN) == result,
 	      "io_uring: %u writes, the data is right", DEPTH);
+	test_uring_watched(&r, pf, &ios[0], PLN_IO_READ, IN_ACCESS);
+	test_uring_watched(&r, pf, &ios[0], PLN_IO_WRITE, IN_MODIFY);
 
 	ring_put(&r, pf, &ios[0], PLN_IOC_QUERY);
 	check(ring_get(&r) == -ENOTTY, "io_uring: no such command");

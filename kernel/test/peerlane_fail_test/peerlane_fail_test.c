@@ -16,6 +16,9 @@
  *   held   how often not
  *   linger write 1: the writing task stays where it calls nvidia_p2p_put_pages(), until 0
  *          is written, for two seconds at most; "held" counts that, too
+ *   unmaps how often the driver has called unmap_mapping_range()
+ *   lock   write an address: the page there, of the writing task, is locked and clean, until
+ *          0 is written; read: "dirty" or "clean", as that page is now
  *   state  "points N calls N failed FUNCTION by CALLER", or "failed -"
  *
  * With "arm" of a number too high to be reached, "calls" is their number.
@@ -24,8 +27,10 @@
 #include <linux/dma-mapping.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/pagemap.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
@@ -284,6 +289,91 @@ static const struct file_operations linger_fops = {
 	.write = linger_write,
 };
 
+static atomic_t unmap_count;
+
+static int unmap_pre(struct kprobe *kp, struct pt_regs *regs)
+{
+	char *caller = *this_cpu_ptr(&fail_caller);
+
+	if (fail_is_ours(regs_get_kernel_stack_nth(regs, 0), caller))
+		atomic_inc(&unmap_count);
+	return 0;
+}
+
+static struct kprobe unmap_point = {
+	.symbol_name = "unmap_mapping_range", .pre_handler = unmap_pre,
+};
+
+static int unmaps_show(struct seq_file *m, void *unused)
+{
+	seq_printf(m, "%d\n", atomic_read(&unmap_count));
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(unmaps);
+
+static struct folio *lock_of;		/* with a reference; fail_lock guards both */
+static bool lock_held;
+
+static void lock_end(void)
+{
+	if (lock_held)
+		folio_unlock(lock_of);
+	lock_held = false;
+}
+
+static int lock_begin(unsigned long addr)
+{
+	struct page *page;
+
+	if (get_user_pages_fast(addr, 1, FOLL_WRITE, &page) != 1)
+		return -EFAULT;
+	if (lock_of)
+		folio_put(lock_of);
+	lock_of = page_folio(page);
+	folio_lock(lock_of);
+	folio_clear_dirty(lock_of);
+	lock_held = true;
+	return 0;
+}
+
+static ssize_t lock_write(struct file *file, const char __user *from,
+			  size_t count, loff_t *pos)
+{
+	unsigned long addr;
+	int ret;
+
+	ret = kstrtoul_from_user(from, count, 0, &addr);
+	if (ret)
+		return ret;
+	mutex_lock(&fail_lock);
+	lock_end();
+	if (addr)
+		ret = lock_begin(addr);
+	mutex_unlock(&fail_lock);
+	return ret ? ret : count;
+}
+
+static int lock_show(struct seq_file *m, void *unused)
+{
+	mutex_lock(&fail_lock);
+	seq_puts(m, lock_of && folio_test_dirty(lock_of) ? "dirty\n" : "clean\n");
+	mutex_unlock(&fail_lock);
+	return 0;
+}
+
+static int lock_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, lock_show, NULL);
+}
+
+static const struct file_operations lock_fops = {
+	.owner = THIS_MODULE,
+	.open = lock_open,
+	.read = seq_read,
+	.write = lock_write,
+	.release = single_release,
+};
+
 static int held_show(struct seq_file *m, void *unused)
 {
 	seq_printf(m, "%d\n", atomic_read(&hold_count));
@@ -367,10 +457,14 @@ static int __init fail_init(void)
 			hold_points[i].pre_handler = NULL;
 	if (register_kprobe(&linger_point))
 		linger_point.pre_handler = NULL;
+	if (register_kprobe(&unmap_point))
+		unmap_point.pre_handler = NULL;
 	fail_dir = debugfs_create_dir("peerlane_fail_test", NULL);
 	debugfs_create_file("arm", 0200, fail_dir, NULL, &fail_arm_fops);
 	debugfs_create_file("hold", 0200, fail_dir, NULL, &hold_fops);
 	debugfs_create_file("linger", 0200, fail_dir, NULL, &linger_fops);
+	debugfs_create_file("unmaps", 0400, fail_dir, NULL, &unmaps_fops);
+	debugfs_create_file("lock", 0600, fail_dir, NULL, &lock_fops);
 	debugfs_create_file("held", 0400, fail_dir, NULL, &held_fops);
 	debugfs_create_file("state", 0400, fail_dir, NULL, &state_fops);
 	return 0;
@@ -381,9 +475,14 @@ static void __exit fail_exit(void)
 	unsigned int i;
 
 	debugfs_remove_recursive(fail_dir);
+	lock_end();
+	if (lock_of)
+		folio_put(lock_of);
 	WRITE_ONCE(fail_task, NULL);
 	WRITE_ONCE(hold_task, NULL);
 	WRITE_ONCE(linger_task, NULL);
+	if (unmap_point.pre_handler)
+		unregister_kprobe(&unmap_point);
 	if (linger_point.pre_handler)
 		unregister_kprobe(&linger_point);
 	for (i = 0; i < ARRAY_SIZE(hold_points); i++)

@@ -121,7 +121,7 @@ look_for_lost() {
 	echo scan >/sys/kernel/debug/kmemleak
 }
 
-# lost: what it found that our modules have allocated, a record each; "unloaded" where the module has gone
+# lost [FILE]: what it found that our modules have allocated, a record each; "unloaded" where the module has gone
 lost() {
 	awk '
 	function flush() {
@@ -131,10 +131,10 @@ lost() {
 	}
 	/^unreferenced object/ { flush() }
 	{ record = record $0 "\n" }
-	/\[peerlane_/ { ours = 1 }
+	/\[peerlane[]_]/ { ours = 1 }
 	# an address without a name, on the stack
 	/\] 0xffffffff[0-9a-f]+$/ || /^ +0xffffffff[0-9a-f]+$/ { ours = 1; record = record "    unloaded\n" }
-	END { flush() }' /sys/kernel/debug/kmemleak
+	END { flush() }' "${1:-/sys/kernel/debug/kmemleak}"
 }
 
 none_lost() {

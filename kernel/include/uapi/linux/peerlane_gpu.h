@@ -298,7 +298,9 @@ struct pln_gpu_submit {
  * has for this thread, likewise.  EFAULT:
  * its end could not be told, likewise.
  * ENOENT: no such job.  When the call returns 0 the job has ended, well or
- * badly, as @status says, and its number is not valid any more.
+ * badly, as @status says, and its number is not valid any more.  What it wrote to
+ * the program's memory is in dirty pages then; it ends later while a file system has
+ * one of them locked.
  */
 struct pln_gpu_wait {
 	__u64 job;
