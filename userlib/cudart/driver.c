@@ -267,7 +267,7 @@ cudaError_t cudaDeviceReset(void)
 	if (err)
 		return rt_end(err);
 	device = current_device();
-	rt_forget_code(device);
+	/* Code is loaded for all devices: the driver places it anew where it is used next */
 	err = DRIVER(cuDevicePrimaryCtxReset_v2, device);
 	pthread_mutex_lock(&lock);
 	if (!err && device < MAX_DEVICES && rt.primary[device]) {

@@ -4,11 +4,13 @@
  * what is asked about captures.
  */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../cuda/test/check.h"
+#include "../../cuda/test/code_image.h"
 #include "../cudart_abi.h"
 
 /* One for each version of the interface, and each default stream, as the last one is */
@@ -32,7 +34,7 @@ static struct {
 	const void *image;
 	void *more;
 } wrapper = { 0x466243b1, 1, image, NULL };
-static void **handle, **idle;
+static void **handle, **idle, **third;
 static unsigned char *managed, *unused;
 static char kernel, variable[4];
 
@@ -107,6 +109,67 @@ static void t_refused(void)
 	CHECK(managed == before && managed[MANAGED_SIZE - 1] == 9);
 }
 
+/* What the compiler registers for the variable "one", which begins as 11, 12, 13, 14 */
+static char one[4];
+static struct fat code;
+static struct wrapper readable = { 0x466243b1, 1, &code };
+
+static int first_byte(void)
+{
+	unsigned char got[4] = { 0 };
+
+	OK(cudaMemcpyFromSymbol(got, one, 4, 0,
+				(enum cudaMemcpyKind)cudaMemcpyDeviceToHost));
+	return got[0];
+}
+
+static void set_first_byte(unsigned char byte)
+{
+	OK(cudaMemcpyToSymbol(one, &byte, 1, 0,
+			      (enum cudaMemcpyKind)cudaMemcpyHostToDevice));
+}
+
+/* The end of one device's context: the others' variables stay as they are */
+static void t_two(void)
+{
+	void *at, *after;
+	unsigned char got = 0;
+
+	OK(cudaSetDevice(1));
+	CHECK(first_byte() == 11);
+	set_first_byte(7);
+	OK(cudaGetSymbolAddress(&at, one));
+	OK(cudaSetDevice(0));
+	set_first_byte(8);
+	OK(cudaDeviceReset());
+	CHECK(first_byte() == 11);
+	OK(cudaSetDevice(1));
+	CHECK(first_byte() == 7);
+	OK(cudaGetSymbolAddress(&after, one));
+	CHECK(at == after);
+	OK(cudaMemcpy(&got, at, 1,
+		      (enum cudaMemcpyKind)cudaMemcpyDeviceToHost));
+	CHECK(got == 7);
+	OK(cudaDeviceReset());
+	OK(cudaSetDevice(0));
+}
+
+/* A reset that is refused leaves them, too */
+static void t_refused_code(void)
+{
+	cudaError_t err = cudaSuccess;
+	void *at, *after;
+
+	set_first_byte(9);
+	OK(cudaGetSymbolAddress(&at, one));
+	OK(cudaLaunchHostFunc(NULL, reset, &err));
+	OK(cudaDeviceSynchronize());
+	IS(err, cudaErrorNotPermitted);
+	CHECK(first_byte() == 9);
+	OK(cudaGetSymbolAddress(&after, one));
+	CHECK(at == after);
+}
+
 /* In the code's own memory: refused, by name */
 static void t_variable(void)
 {
@@ -176,6 +239,7 @@ static void t_capture(void)
 
 int main(void)
 {
+	setenv("PEERLANE_FAKE_GPUS", "2", 1);
 	handle = __cudaRegisterFatBinary(&wrapper);
 	__cudaRegisterManagedVar(handle, (void **)&managed, NULL, "managed", 0,
 				 MANAGED_SIZE, 0, 0);
@@ -187,8 +251,14 @@ int main(void)
 	__cudaRegisterManagedVar(idle, (void **)&unused, NULL, "unused", 0, 4,
 				 0, 0);
 	__cudaRegisterFatBinaryEnd(idle);
+	code = fat_of(&binary);
+	third = __cudaRegisterFatBinary(&readable);
+	__cudaRegisterVar(third, one, one, "one", 0, 4, 0, 0);
+	__cudaRegisterFatBinaryEnd(third);
 	TEST("managed variables after a reset", t_managed());
 	TEST("a reset that is refused", t_refused());
+	TEST("code of another device than the one that is reset", t_two());
+	TEST("code, and a reset that is refused", t_refused_code());
 	TEST("a variable", t_variable());
 	TEST("a managed variable as a symbol", t_managed_symbol());
 	TEST("attributes of functions", t_attributes());
