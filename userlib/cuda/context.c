@@ -89,6 +89,7 @@ void drv_ctx_free(struct CUctx_st *ctx)
 	drv_ctx_forget(ctx);
 	drv_file_put(ctx->file);
 	drv_sink_put(ctx->fault);
+	drv_sink_put(ctx->gone);
 	free(ctx);
 }
 
@@ -166,13 +167,13 @@ CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 	ctx->obj.type = DRV_CTX;
 	atomic_init(&ctx->obj.refs, 1);
 	ctx->fault = drv_sink_new();
-	if (!ctx->fault) {
-		free(ctx);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	ctx->file = drv_file_open(dev, &err);
+	ctx->gone = drv_sink_new();
+	err = CUDA_ERROR_OUT_OF_MEMORY;
+	if (ctx->fault && ctx->gone)
+		ctx->file = drv_file_open(dev, &err);
 	if (!ctx->file) {
 		drv_sink_put(ctx->fault);
+		drv_sink_put(ctx->gone);
 		free(ctx);
 		return err;
 	}

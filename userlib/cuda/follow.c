@@ -545,6 +545,7 @@ void drv_stream_leave(CUstream stream)
 		LIST_INSERT_HEAD(&ctx->left, last, left);
 		last->is_left = true;
 	}
+	drv_sink_forward(stream->sink, ctx->gone);
 	pthread_mutex_unlock(&drv.order);
 }
 

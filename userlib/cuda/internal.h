@@ -84,6 +84,8 @@ struct drv_device {
 struct drv_sink {
 	atomic_int refs;
 	atomic_int err;			/* CUresult */
+	/* drv.order: of a stream that is gone: where its errors go; a reference */
+	struct drv_sink *forward;
 };
 
 /* Something for a thread of the library to do */
@@ -378,6 +380,7 @@ struct CUctx_st {
 	atomic_bool destroyed;
 	uint64_t id;
 	struct drv_sink *fault;		/* of the engine: of all calls from then on */
+	struct drv_sink *gone;		/* of streams that are gone */
 	unsigned int api_version;
 	unsigned int cache_config;
 	size_t limits[3];
