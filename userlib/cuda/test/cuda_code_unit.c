@@ -455,6 +455,7 @@ static void t_host_function(void)
 	fake_bad_jobs(1, -EIO, 1);
 	OK(cuLaunchHostFunc(s, note, &seen));
 	OK(cuMemsetD8Async(p, 5, 1, s));
+	OK(cuMemsetD8Async(p, 6, 1, s));	/* which works */
 	OK(cuStreamAddCallback(s, note_status, &seen, 0));
 	OK(cuLaunchHostFunc(s, note, &seen));	/* such one is not called then */
 	CHECK(write(seen.gate[1], "ggg", 3) == 3);
