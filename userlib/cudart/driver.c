@@ -18,15 +18,22 @@
 
 struct rt_driver rt_driver;
 
+/* A primary context; its handle may be another one's when it is gone */
+struct primary {
+	CUcontext ctx;			/* that we hold, or NULL */
+	unsigned long long id;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	bool tried;
 	cudaError_t err;		/* of starting the driver */
-	CUcontext primary[MAX_DEVICES];	/* that we hold, or NULL */
+	struct primary primary[MAX_DEVICES];
 } rt;
 
 static __thread cudaError_t last;
 static __thread int device_of_thread;
+static __thread CUcontext given;	/* that we made current last, or NULL */
 
 cudaError_t rt_end(cudaError_t error)
 {
@@ -119,21 +126,67 @@ cudaError_t rt_start(void)
 	return err;
 }
 
-/* The primary context of @device, which we hold until the program ends */
+/* Has somebody reset the device, by whichever interface? */
+static bool is_gone(const struct primary *primary)
+{
+	unsigned long long id = 0;
+
+	return primary->ctx && rt_driver.cuCtxGetId &&
+	       (rt_driver.cuCtxGetId(primary->ctx, &id) || id != primary->id);
+}
+
+/* lock is held.  A reset does not release what it destroys. */
+static void let_go(int device)
+{
+	rt.primary[device].ctx = NULL;
+	(void)DRIVER(cuDevicePrimaryCtxRelease_v2, device);
+}
+
+/* The primary context of @device, which we hold until it is reset or the program ends */
 cudaError_t rt_primary(int device, CUcontext *ctx)
 {
 	cudaError_t err = cudaSuccess;
+	struct primary *primary;
 
 	if (device < 0 || device >= MAX_DEVICES)
 		return cudaErrorInvalidDevice;
+	primary = &rt.primary[device];
 	pthread_mutex_lock(&lock);
-	if (!rt.primary[device])
-		err = rt_from(rt_driver.cuDevicePrimaryCtxRetain(
-				&rt.primary[device], device));
-	if (err)
-		rt.primary[device] = NULL;
-	*ctx = rt.primary[device];
+	if (is_gone(primary))
+		let_go(device);
+	if (!primary->ctx) {
+		err = rt_from(rt_driver.cuDevicePrimaryCtxRetain(&primary->ctx,
+								 device));
+		if (err)
+			primary->ctx = NULL;
+		else
+			(void)DRIVER(cuCtxGetId, primary->ctx, &primary->id);
+	}
+	*ctx = primary->ctx;
 	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static cudaError_t make_current(CUcontext ctx)
+{
+	cudaError_t err = DRIVER(cuCtxSetCurrent, ctx);
+
+	if (!err)
+		given = ctx;
+	return err;
+}
+
+/*
+ * The thread's context, or NULL.  One that we gave is none any more when the device has
+ * been reset, by any thread; what is wrong with its own ones the program hears.
+ */
+static cudaError_t get_current(CUcontext *ctx)
+{
+	cudaError_t err = DRIVER(cuCtxGetCurrent, ctx);
+	CUdevice dev;
+
+	if (!err && *ctx && *ctx == given && DRIVER(cuCtxGetDevice, &dev))
+		*ctx = NULL;
 	return err;
 }
 
@@ -143,11 +196,11 @@ cudaError_t rt_enter(void)
 	cudaError_t err = rt_start();
 
 	if (!err)
-		err = DRIVER(cuCtxGetCurrent, &ctx);
+		err = get_current(&ctx);
 	if (err || ctx)
 		return err;
 	err = rt_primary(device_of_thread, &ctx);
-	return err ? err : DRIVER(cuCtxSetCurrent, ctx);
+	return err ? err : make_current(ctx);
 }
 
 /* ---- which device ---- */
@@ -195,7 +248,7 @@ cudaError_t cudaSetDevice(int device)
 	if (!err)
 		err = rt_primary(device, &ctx);
 	if (!err)
-		err = DRIVER(cuCtxSetCurrent, ctx);
+		err = make_current(ctx);
 	if (!err)
 		device_of_thread = device;
 	return rt_end(err);
@@ -240,7 +293,7 @@ cudaError_t cudaGetDeviceFlags(unsigned int *flags)
 	if (!err && !flags)
 		err = cudaErrorInvalidValue;
 	if (!err)
-		err = DRIVER(cuCtxGetCurrent, &ctx);
+		err = get_current(&ctx);
 	if (!err)
 		err = ctx ? DRIVER(cuCtxGetFlags, flags) :
 			    DRIVER(cuDevicePrimaryCtxGetState,
@@ -262,22 +315,27 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags)
 cudaError_t cudaDeviceReset(void)
 {
 	cudaError_t err = rt_start();
+	struct primary held = { NULL, 0 };
 	int device;
 
 	if (err)
 		return rt_end(err);
 	device = current_device();
+	if (device < MAX_DEVICES) {
+		pthread_mutex_lock(&lock);
+		held = rt.primary[device];
+		pthread_mutex_unlock(&lock);
+	}
 	/* Code is loaded for all devices: the driver places it anew where it is used next */
 	err = DRIVER(cuDevicePrimaryCtxReset_v2, device);
+	/* The next call takes a new one, if another thread has not done so */
 	pthread_mutex_lock(&lock);
-	if (!err && device < MAX_DEVICES && rt.primary[device]) {
-		/* What we held is gone; the next call takes a new one */
-		rt.primary[device] = NULL;
-		rt_driver.cuDevicePrimaryCtxRelease_v2(device);
-	}
+	if (!err && held.ctx && rt.primary[device].ctx == held.ctx &&
+	    rt.primary[device].id == held.id)
+		let_go(device);
 	pthread_mutex_unlock(&lock);
 	if (!err) {
-		err = DRIVER(cuCtxSetCurrent, NULL);
+		err = make_current(NULL);
 		rt_place_again();
 	}
 	return rt_end(err);

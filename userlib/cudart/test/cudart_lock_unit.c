@@ -210,11 +210,76 @@ static void t_function(void)
 	__cudaUnregisterFatBinary(handle);
 }
 
+/* ---- a reset, and what other threads do then ---- */
+
+static struct {
+	pthread_barrier_t step;
+	cudaError_t err[3];
+} beside;
+
+static void use_memory(cudaError_t *err)
+{
+	void *p = NULL;
+
+	*err = cudaMalloc(&p, 1000);
+	if (!*err)
+		*err = cudaMemset(p, 1, 1000);
+	if (!*err)
+		*err = cudaFree(p);
+}
+
+static void *worker(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 3; i++) {
+		use_memory(&beside.err[i]);
+		pthread_barrier_wait(&beside.step);
+		/* main resets */
+		pthread_barrier_wait(&beside.step);
+	}
+	return NULL;
+}
+
+static cudaError_t driver_reset(void)
+{
+	enum cudaDriverEntryPointQueryResult status;
+	int (*reset)(int device);
+	void *fn = NULL;
+
+	OK(cudaGetDriverEntryPoint("cuDevicePrimaryCtxReset", &fn, 0, &status));
+	memcpy(&reset, &fn, sizeof(fn));
+	return (cudaError_t)reset(0);
+}
+
+/* Whoever resets: the next call of any thread has a new context */
+static void t_reset_beside(void)
+{
+	pthread_t thread;
+	cudaError_t err;
+	void *p;
+
+	pthread_barrier_init(&beside.step, NULL, 2);
+	pthread_create(&thread, NULL, worker, NULL);
+	for (int i = 0; i < 3; i++) {
+		OK(cudaMalloc(&p, 1000));
+		pthread_barrier_wait(&beside.step);
+		OK(i == 1 ? driver_reset() : cudaDeviceReset());
+		pthread_barrier_wait(&beside.step);
+		use_memory(&err);
+		OK(err);
+	}
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 3; i++)
+		OK(beside.err[i]);
+	pthread_barrier_destroy(&beside.step);
+}
+
 int main(void)
 {
 	TEST("the first call, by all at once", t_start());
 	TEST("a managed variable's first use, by all at once", t_managed());
 	TEST("code that goes during a reset", t_unload());
+	TEST("a reset, and other threads after it", t_reset_beside());
 	TEST("a reset, a function, and who it waits for", t_function());
 	return ktap_end();
 }
