@@ -628,7 +628,8 @@ void drv_advice_free(struct drv_advice *advice);
 
 /* ---- vmm.c ---- */
 void drv_mem_free(struct drv_mem *mem);
-void drv_vmm_unmap(struct drv_chunk *chunk);
+/* Nobody reaches memory there: addresses that the program has reserved and not mapped */
+void *drv_no_access(uint64_t addr, size_t size);
 
 /* ---- pool.c ---- */
 CUresult drv_pool_new(struct drv_device *dev, const CUmemPoolProps *props,

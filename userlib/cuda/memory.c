@@ -176,7 +176,7 @@ void drv_chunk_free(struct drv_chunk *chunk)
 	if (chunk->home)
 		drv_ctx_destroy(chunk->home);
 	if (chunk->mem) {
-		drv_vmm_unmap(chunk);
+		drv_obj_put(&chunk->mem->obj);
 	} else {
 		/* The kernel first: it takes the mapping's pages back */
 		drv_handle_free(file, chunk->handle);
@@ -254,12 +254,21 @@ CUresult drv_chunk_add(CUcontext ctx, struct drv_chunk *chunk)
 	return CUDA_SUCCESS;
 }
 
+/* drv.lock is held: what is found at its addresses from now on is not @chunk */
+static void chunk_hide(struct drv_chunk *chunk)
+{
+	struct drv_chunk **node = tfind(chunk, &drv.chunks, drv_span_cmp);
+
+	if (node && *node == chunk)
+		tdelete(chunk, &drv.chunks, drv_span_cmp);
+}
+
 /* drv.lock is held.  True: no user is left, the caller frees it unlocked. */
 bool drv_chunk_drop(struct drv_chunk *chunk)
 {
 	if (--chunk->users)
 		return false;
-	tdelete(chunk, &drv.chunks, drv_span_cmp);
+	chunk_hide(chunk);
 	if (chunk->block)
 		LIST_REMOVE(chunk, link);
 	return true;
@@ -395,7 +404,12 @@ void drv_range_free(struct drv_range *range)
 	} else if (range->kind == DRV_RANGE_POOL) {
 		drv_pool_give(range);
 	} else if (drv_on_device(range)) {
+		/* An export may keep the chunk; its addresses are the program's from now on */
+		if (range->kind == DRV_RANGE_VMM)
+			drv_no_access(range->addr, range->size);
 		pthread_mutex_lock(&drv.lock);
+		if (range->kind == DRV_RANGE_VMM)
+			chunk_hide(chunk);
 		block_give(chunk, range->addr, range->size);
 		last = drv_chunk_drop(chunk);
 		pthread_mutex_unlock(&drv.lock);

@@ -428,9 +428,9 @@ static void await_dispatcher(struct drv_file *file)
 
 static void await_held(void)
 {
-	for (int i = 0; i < 3000 && !fake_held_submits(); i++)
+	for (int i = 0; i < 3000 && !fake_held(FAKE_SUBMIT); i++)
 		nap(10);
-	CHECK(fake_held_submits() == 1);
+	CHECK(fake_held(FAKE_SUBMIT) == 1);
 }
 
 /* Work that was pending, and that the driver has not taken yet, uses the memory */
@@ -472,11 +472,11 @@ static void t_free_submitted(void)
 			OK(cuMemcpyHtoDAsync_v2(p, m, 4096, s));
 		else
 			OK(cuMemsetD8Async(calls[i].ptr, 7, 4096, s));
-		fake_hold_submits(true);
+		fake_hold(FAKE_SUBMIT, true);
 		atomic_store(&go, 1);
 		await_held();
 		call_begin(&calls[i]);
-		fake_hold_submits(false);
+		fake_hold(FAKE_SUBMIT, false);
 		call_end(&calls[i]);
 		CHECK(fake_jobs() == 0);
 		OK(cuStreamSynchronize(s));
@@ -503,12 +503,12 @@ static void t_free_submitted_far(void)
 	OK(cuCtxSetCurrent(t.ctx[1]));
 	OK(cuLaunchHostFunc(t.s[1], stuck, &go));
 	OK(cuMemcpyHtoDAsync_v2(t.p[1], t.h, 4096, t.s[1]));
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	atomic_store(&go, 1);
 	await_held();
 	OK(cuMemFreeHost(m));
 	call_begin(&call);
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	call_end(&call);
 	CHECK(fake_jobs() == 0);
 	OK(cuMemcpyDtoH_v2(out, t.p[1], 4096));
@@ -863,7 +863,7 @@ static void destroy_asked(int error, bool pending)
 	/* A job that ends makes room */
 	if (error == EAGAIN)
 		OK(cuMemsetD8Async(r, 0, 4096, s[1]));
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	if (pending) {
 		atomic_store(&go, 1);
 	} else {
@@ -884,7 +884,7 @@ static void destroy_asked(int error, bool pending)
 	n = fake_calls(FAKE_SUBMIT);
 	if (error == EAGAIN)
 		fake_fail(FAKE_SUBMIT, 1, EAGAIN);
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	if (pending)
 		IS(cuStreamSynchronize(s[0]), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	else
@@ -948,14 +948,14 @@ static void destroy_between(struct call *call, CUcontext ctx)
 	struct call end = { .fn = destroy, .ctx = ctx };
 
 	atomic_fetch_add(&ctx->obj.refs, 1);
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	CHECK(!pthread_create(&call->thread, NULL, call_run, call));
 	await_held();
 	CHECK(!pthread_create(&end.thread, NULL, call_run, &end));
 	for (int i = 0; i < 3000 && !atomic_load(&ctx->destroyed); i++)
 		nap(10);
 	CHECK(atomic_load(&ctx->destroyed));
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	call_end(call);
 	call_end(&end);
 	drv_ctx_put(ctx);
@@ -1064,7 +1064,7 @@ static void t_steps_opened(void)
 	OK(cuCtxSetCurrent(maker));
 	call.ctx = maker;
 	call.ptr = p;
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	call_begin(&call);
 	await_held();
 	atomic_store(&clock_step, 121000000000ull);
@@ -1072,7 +1072,7 @@ static void t_steps_opened(void)
 	atomic_store(&clock_step, 0);
 	OK(cuMemAlloc_v2(&q, 2 * MiB));
 	CHECK(number_of(q) == number);
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	call_end(&call);
 	OK(cuCtxSynchronize());
 	OK(cuMemcpyDtoH_v2(out, q, 2 * MiB));
@@ -1137,7 +1137,7 @@ static void steps_by_hand(bool fill)
 	OK(cuMemsetD8_v2(to, 0x11, 2 * MiB));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	n = fake_calls(FAKE_SUBMIT);
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	if (fill)
 		OK(cuMemsetD8Async(p, 7, size, s));
 	else
@@ -1151,7 +1151,7 @@ static void steps_by_hand(bool fill)
 	CHECK(number_of(q) == number);
 	if (fill)
 		fake_bad_jobs(1, 0, 0);	/* what it does is of no interest */
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	OK(cuCtxSetCurrent(near));
 	IS(cuStreamSynchronize(s), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	CHECK(fake_calls(FAKE_SUBMIT) == n + 1);

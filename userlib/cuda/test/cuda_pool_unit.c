@@ -3,6 +3,8 @@
  * Memory pools, managed memory, batches, fills of two dimensions, and dma-bufs of
  * several mappings, on the fake driver.
  */
+#include <sys/mman.h>
+
 #include "unit.h"
 
 static const struct fake_config window = {
@@ -551,6 +553,82 @@ static void t_parts(void)
 	end(ctx);
 }
 
+struct exporter {
+	CUcontext ctx;
+	CUdeviceptr p;
+	int fd;
+	CUresult err;
+	pthread_t thread;
+};
+
+static void *export_run(void *arg)
+{
+	struct exporter *e = arg;
+
+	OK(cuCtxSetCurrent(e->ctx));
+	e->err = EXPORT(&e->fd, e->p, 2 * MiB);
+	return NULL;
+}
+
+/* Another thread's export stays in the driver until export_end() */
+static void export_begin(struct exporter *e)
+{
+	fake_hold(FAKE_EXPORT, true);
+	CHECK(!pthread_create(&e->thread, NULL, export_run, e));
+	for (int i = 0; i < 10000 && !fake_held(FAKE_EXPORT); i++)
+		usleep(1000);
+	CHECK(fake_held(FAKE_EXPORT) == 1);
+}
+
+static void export_end(struct exporter *e)
+{
+	fake_hold(FAKE_EXPORT, false);
+	CHECK(!pthread_join(e->thread, NULL));
+	OK(e->err);
+	close(e->fd);
+}
+
+/* What is unmapped while it is being exported: its addresses are the program's at once */
+static void t_unmap_exported(void)
+{
+	CUcontext ctx = start(&one);
+	CUmemAllocationProp by_hand = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	struct exporter e = { .ctx = ctx };
+	CUmemGenericAllocationHandle h;
+	unsigned char *mine;
+
+	OK(cuMemAddressReserve(&e.p, 2 * MiB, 0, 0, 0));
+	OK(cuMemCreate(&h, 2 * MiB, &by_hand, 0));
+	/* For another map */
+	OK(cuMemMap(e.p, 2 * MiB, 0, h, 0));
+	export_begin(&e);
+	OK(cuMemUnmap(e.p, 2 * MiB));
+	OK(cuMemMap(e.p, 2 * MiB, 0, h, 0));
+	export_end(&e);
+	OK(EXPORT(&e.fd, e.p, 2 * MiB));
+	close(e.fd);
+	/* For memory of its own; the memory of the GPU is the export's to the end */
+	export_begin(&e);
+	OK(cuMemUnmap(e.p, 2 * MiB));
+	OK(cuMemAddressFree(e.p, 2 * MiB));
+	OK(cuMemRelease(h));
+	mine = mmap((void *)(uintptr_t)e.p, 2 * MiB, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	CHECK(mine == (void *)(uintptr_t)e.p);
+	if (failed)
+		return;
+	memset(mine, 0x5a, 2 * MiB);
+	CHECK(fake_handles() == 1);
+	export_end(&e);
+	CHECK(fake_handles() == 0);
+	CHECK(mine[0] == 0x5a && mine[2 * MiB - 1] == 0x5a);
+	munmap(mine, 2 * MiB);
+	end(ctx);
+}
+
 /* Between its last reference and its leaving the list, nobody takes another */
 static void t_dying_pool(void)
 {
@@ -676,6 +754,7 @@ static const struct unit_test tests[] = {
 	{ "batches of copies", t_batch },
 	{ "fills of two dimensions", t_fill_2d },
 	{ "one dma-buf of several mappings", t_parts },
+	{ "memory is unmapped while it is being exported", t_unmap_exported },
 };
 
 UNIT_MAIN(tests)

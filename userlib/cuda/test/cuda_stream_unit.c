@@ -1188,11 +1188,11 @@ static void *submit_fill(void *arg)
 static void submit_held(struct submitter *s, struct streams *t)
 {
 	s->t = t;
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	CHECK(!pthread_create(&s->thread, NULL, submit_fill, s));
-	for (int i = 0; i < 1000 && !fake_held_submits(); i++)
+	for (int i = 0; i < 1000 && !fake_held(FAKE_SUBMIT); i++)
 		nap(10);
-	CHECK(fake_held_submits() == 1);
+	CHECK(fake_held(FAKE_SUBMIT) == 1);
 }
 
 /* It holds up nobody but those who submit, and what is asked for meanwhile is behind it */
@@ -1214,7 +1214,7 @@ static void t_submit_held(void)
 	IS(cuStreamQuery(t.b[1]), CUDA_ERROR_NOT_READY);
 	IS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
 	CHECK(!atomic_load(&ran));
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	OK(cuEventSynchronize(e));
 	CHECK(!pthread_join(s.thread, NULL));
 	OK(s.err);
@@ -1247,7 +1247,7 @@ static void t_submit_refused(void)
 		OK(cuEventRecord(e, NULL));
 		CHECK(!atomic_load(&ran));
 		fake_fail(FAKE_SUBMIT, 1, EINVAL);
-		fake_hold_submits(false);
+		fake_hold(FAKE_SUBMIT, false);
 		CHECK(!pthread_join(s.thread, NULL));
 		IS(s.err, INVALID);
 		if (before) {
