@@ -170,8 +170,11 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		err = drv_file_use(drv_device_get(prop->location.id), &file);
 	if (err)
 		return err;
-	if (drv_call(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
+	while (drv_call(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
 		err = drv_file_error(file, errno);
+		if (err == CUDA_ERROR_OUT_OF_MEMORY &&
+		    drv_pools_squeeze(file->dev))
+			continue;
 		drv_file_unuse(file);
 		return err;
 	}

@@ -139,6 +139,11 @@ static void t_accounts(void)
 {
 	CUcontext ctx = start(&one);
 	CUmemoryPool pool = make(0, 0), own;
+	CUmemAllocationProp by_hand = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemGenericAllocationHandle h = 0, more;
 	CUdeviceptr p[300], q;
 	uint64_t zero = 0;
 	CUevent e;
@@ -205,6 +210,15 @@ static void t_accounts(void)
 	CHECK(RESERVED(own) == 0);
 	IS(cuMemAllocAsync(&p[0], 40 * MiB, NULL), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemFree_v2(q));
+	/* And to memory by hand */
+	OK(cuMemAllocAsync(&q, 40 * MiB, NULL));
+	OK(cuMemFreeAsync(q, NULL));
+	OK(cuStreamSynchronize(NULL));
+	CHECK(RESERVED(own) == 40 * MiB);
+	OK(cuMemCreate(&h, 40 * MiB, &by_hand, 0));
+	CHECK(RESERVED(own) == 0);
+	IS(cuMemCreate(&more, 40 * MiB, &by_hand, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuMemRelease(h));
 	/* Another pool of the same device gives back too */
 	pool = make(0, 0);
 	keep_all(pool);
