@@ -261,7 +261,7 @@ struct drv_chunk {
 	struct drv_file *file;
 	uint32_t handle;
 	bool block;			/* shared by small allocations */
-	bool exported;			/* a dma-buf may still reach it */
+	unsigned int exports;		/* dma-bufs that may still reach it */
 	unsigned int users;		/* allocations, and calls at work */
 	unsigned long long id;
 	struct drv_mem *mem;		/* of cuMemCreate() */

@@ -101,11 +101,11 @@ CUresult drv_name_memory(struct drv_range *range, struct drv_name *name)
 	name->offset = range->addr - range->chunk->addr;
 	name->size = range->size;
 	if (!range->export_fd) {
-		range->chunk->exported = true;
 		req.handle = range->chunk->handle;
 		req.size = range->chunk->size;
 		if (drv_call(file->fd, PLN_GPU_IOC_EXPORT, &req))
 			return drv_file_error(file, errno);
+		range->chunk->exports++;
 		range->export_fd = req.fd + 1;
 	}
 	return drv_name_fd(name, range->export_fd - 1);

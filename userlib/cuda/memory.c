@@ -311,7 +311,7 @@ static uint64_t block_take(struct drv_chunk *chunk, uint64_t size)
  */
 static void block_give(struct drv_chunk *chunk, uint64_t addr, uint64_t size)
 {
-	if (chunk->block && !chunk->exported)
+	if (chunk->block && !chunk->exports)
 		memset(chunk->map + (addr - chunk->addr) / UNIT, 0,
 		       (size + UNIT - 1) / UNIT);
 }

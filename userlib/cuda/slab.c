@@ -384,7 +384,7 @@ static void give(struct drv_block *block, struct drv_job *job)
 	slab->pool->used -= block->asked;
 	slab->used--;
 	block->used = false;
-	block->dead = slab->chunk->exported;
+	block->dead = slab->chunk->exports;
 	block->job = job;
 }
 
