@@ -168,17 +168,23 @@ static void t_destroy(void)
 static void t_times(void)
 {
 	struct streams t = streams(false);
-	CUevent a, b;
+	CUevent a, b, never, plain;
 	float ms;
 
 	OK(cuEventCreate(&a, 0));
 	OK(cuEventCreate(&b, 0));
+	OK(cuEventCreate(&never, 0));
+	OK(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
 	OK(cuEventRecord(a, t.b[0]));
 	OK(cuLaunchHostFunc(t.b[0], hold, NULL));
 	OK(cuMemsetD8Async(t.p, 1, 4096, t.b[0]));
 	OK(cuEventRecord(b, t.b[0]));
 	OK(cuLaunchHostFunc(t.b[0], note, NULL));
 	IS(cuEventElapsedTime(&ms, a, b), CUDA_ERROR_NOT_READY);
+	/* What never has a time goes before what has none yet */
+	OK(cuEventRecord(plain, t.b[0]));
+	IS(cuEventElapsedTime(&ms, b, never), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuEventElapsedTime(&ms, b, plain), CUDA_ERROR_INVALID_HANDLE);
 	atomic_store(&gate, 1);
 	CHECK(becomes(&ran, 1));
 	nap(2000);
