@@ -560,7 +560,7 @@ bool drv_stream_behind(CUstream stream, struct drv_job *job);
 void drv_stream_leave(CUstream stream);
 /* Let go of what the default stream of @ctx, which nobody uses any more, follows */
 void drv_ctx_forget(CUcontext ctx);
-/* Is something not yet in the kernel that uses that memory? */
+/* Has something not ended that uses that memory? */
 bool drv_job_uses(struct drv_file *file, uint32_t handle,
 		  const struct drv_span *span);
 /*
@@ -619,7 +619,7 @@ bool drv_chunk_drop(struct drv_chunk *chunk);
 void drv_chunk_free(struct drv_chunk *chunk);
 CUresult drv_device_alloc(CUcontext ctx, size_t size,
 			  enum drv_range_kind kind, CUdeviceptr *out);
-void drv_device_free(CUdeviceptr ptr);
+void drv_device_free(CUdeviceptr ptr);	/* the library's own, which nothing uses */
 void drv_ctx_free_memory(CUcontext ctx);
 
 /* ---- managed.c ---- */

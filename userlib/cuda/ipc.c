@@ -651,7 +651,7 @@ void drv_shared_unuse(CUevent event)
 
 	if (!event->words || atomic_load(&event->ctx->destroyed))
 		return;
-	/* A recording may be to come: then they go with the context */
+	/* A recording may have not ended: then they go with the context */
 	if (!drv_place_get(event->words, RECORDS * 8, &place)) {
 		used = drv_job_uses(event->ctx->file, place.handle,
 				    &(struct drv_span){ place.offset,

@@ -530,9 +530,7 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 	return err;
 }
 
-/* @own: the library's, which only jobs in the kernel use */
-static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
-			      bool own)
+CUresult drv_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 {
 	struct drv_file *file = NULL;
 	struct drv_range *range = NULL;
@@ -562,7 +560,7 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 	 * in the tree: functions of the program let other threads look it up.
 	 */
 	if (file)
-		err = own ? drv_file_drain(file) : drv_drain(file, &span);
+		err = drv_drain(file, &span);
 	/* As the memory's GPU, the one that it is open on */
 	if (!err && far)
 		err = drv_drain(ctx->file, &span);
@@ -574,18 +572,16 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 	return err;
 }
 
-CUresult drv_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
-{
-	return take_and_free(addr, kinds, none, false);
-}
-
-/*
- * Of the library's own; the context is alive, and its jobs alone use it.  Stuck,
- * it is freed with the context.
- */
 void drv_device_free(CUdeviceptr ptr)
 {
-	take_and_free(ptr, DRV_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, true);
+	struct drv_range *range = NULL;
+
+	pthread_mutex_lock(&drv.lock);
+	if (!range_at(ptr, DRV_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, &range))
+		drv_range_del(range);
+	pthread_mutex_unlock(&drv.lock);
+	if (range)
+		drv_range_free(range);
 }
 
 DRV_PATCHABLE(cuMemFree_v2, CUdeviceptr ptr)

@@ -410,6 +410,9 @@ bool drv_job_uses(struct drv_file *file, uint32_t handle,
 	pthread_mutex_lock(&drv.order);
 	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		found = found || uses_handle(job, file, handle, span);
+	for (unsigned int q = 0; q < file->num_queues; q++)
+		TAILQ_FOREACH(job, &file->queue[q], link)
+			found = found || uses_handle(job, file, handle, span);
 	pthread_mutex_unlock(&drv.order);
 	return found;
 }

@@ -1172,26 +1172,39 @@ static void t_steps_fill_by_hand(void)
 	steps_by_hand(true);
 }
 
-/* Nor is what the library itself has lost, if it cannot be freed yet */
-static void t_free_own(void)
+/* The end of an event for other processes waits for nothing, whatever is under way */
+static void t_event_end(void)
 {
 	struct fake_config cfg = manual(1);
 	CUcontext ctx = start(&cfg);
-	CUdeviceptr p;
+	CUdeviceptr p, q, words;
 	CUstream s;
 	CUevent e;
 
-	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemAlloc_v2(&p, 4096));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	/* With other work, which has begun */
 	OK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
-	OK(cuEventRecord(e, s));	/* takes some */
+	OK(cuEventRecord(e, s));
 	OK(cuStreamSynchronize(s));
 	OK(cuMemsetD8Async(p, 1, 4096, s));
-	atomic_store(&clock_step, 121000000000ull);
-	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	words = e->words;
 	OK(cuEventDestroy_v2(e));
-	atomic_store(&clock_step, 0);
-	OK(cuMemFree_v2(p));
+	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	/* Its memory is given back */
+	OK(cuMemAlloc_v2(&q, 512));
+	CHECK(q == words);
+	OK(cuMemFree_v2(q));
+	OK(cuStreamSynchronize(s));
+	/* With its own recording: that has its memory until then, and more */
+	OK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	OK(cuEventRecord(e, s));
+	words = e->words;
+	OK(cuEventDestroy_v2(e));
+	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	OK(cuMemAlloc_v2(&q, 512));
+	CHECK(q != words);
+	OK(cuStreamSynchronize(s));
 	end(ctx);
 }
 
@@ -1357,7 +1370,7 @@ static const struct unit_test tests[] = {
 	{ "a context ends between the steps of a fill", t_steps_fill },
 	{ "a context ends between the steps of a copy by the library", t_steps_copy_by_hand },
 	{ "a context ends between the steps of a fill by the library", t_steps_fill_by_hand },
-	{ "what the library could not free goes with the context", t_free_own },
+	{ "an event for other processes ends before what is under way", t_event_end },
 	{ "a context ends before a value comes", t_value_destroy },
 	{ "memory is freed while values are awaited", t_value_free },
 	{ "looks at a value are no progress", t_value_progress },
