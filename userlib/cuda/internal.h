@@ -640,7 +640,7 @@ CUresult drv_pool_get(CUmemoryPool handle, CUmemoryPool *out);
 CUresult drv_pool_current(struct drv_device *dev, bool get, CUmemoryPool *out);
 
 /* ---- slab.c ---- */
-/* Give memory back until no more than @keep bytes are reserved; was there any? */
+/* Give memory back that nobody uses, and keep @keep bytes at least; was there any? */
 bool drv_pool_trim(CUmemoryPool pool, uint64_t keep);
 bool drv_pools_squeeze(struct drv_device *dev);	/* all that nobody uses */
 void drv_pools_settle(struct drv_device *dev);	/* what is above the threshold */

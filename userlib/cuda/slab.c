@@ -261,7 +261,6 @@ out:
 	return err;
 }
 
-/* Give memory back until no more than @keep bytes are reserved */
 bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
 {
 	struct drv_slab *slab;
@@ -272,7 +271,8 @@ bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
 		last = false;
 		pthread_mutex_lock(&drv.lock);
 		LIST_FOREACH(slab, &pool->slabs, link) {
-			if (slab->used || pool->reserved <= keep)
+			if (slab->used ||
+			    pool->reserved - slab->chunk->size < keep)
 				continue;
 			TAILQ_FOREACH(b, &slab->blocks, link)
 				if (!ended(b, true))

@@ -192,6 +192,8 @@ static void t_accounts(void)
 	OK(cuCtxSynchronize());
 	CHECK(RESERVED(pool) == 12 * MiB);
 	OK(cuMemPoolTrimTo(pool, 7 * MiB));
+	CHECK(RESERVED(pool) == 12 * MiB);	/* less than that would stay */
+	OK(cuMemPoolTrimTo(pool, 6 * MiB));
 	CHECK(RESERVED(pool) == 6 * MiB);
 	OK(cuMemPoolTrimTo(pool, 0));
 	CHECK(RESERVED(pool) == 6 * MiB);	/* in use */
@@ -229,6 +231,46 @@ static void t_accounts(void)
 	OK(cuMemPoolTrimTo(own, 0));
 	OK(cuMemPoolDestroy(pool));
 	end(ctx);
+}
+
+/* No less stays than is to be kept, by whoever trims */
+static void kept(bool by_threshold)
+{
+	static const size_t sizes[] = { 2 * MiB, 4 * MiB, 2 * MiB };
+	CUcontext ctx = start(&one);
+	CUmemoryPool pool = make(0, 0);
+	uint64_t keep = 5 * MiB;
+	CUdeviceptr p[3];
+
+	keep_all(pool);
+	for (int i = 0; i < 3; i++)
+		OK(cuMemAllocFromPoolAsync(&p[i], sizes[i], pool, NULL));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemFreeAsync(p[i], NULL));
+	OK(cuCtxSynchronize());
+	CHECK(RESERVED(pool) == 8 * MiB);
+	if (by_threshold) {
+		OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+					 &keep));
+		OK(cuCtxSynchronize());
+	} else {
+		OK(cuMemPoolTrimTo(pool, keep));
+	}
+	CHECK(RESERVED(pool) == 6 * MiB);
+	OK(cuMemPoolTrimTo(pool, 8 * MiB));
+	CHECK(RESERVED(pool) == 6 * MiB);
+	OK(cuMemPoolDestroy(pool));
+	end(ctx);
+}
+
+static void t_trim(void)
+{
+	kept(false);
+}
+
+static void t_threshold(void)
+{
+	kept(true);
 }
 
 static void t_limits(void)
@@ -758,6 +800,8 @@ static const struct unit_test tests[] = {
 	{ "memory freed in another stream than its own", t_free_elsewhere },
 	{ "freed memory by chance", t_chance },
 	{ "what a pool holds and gives back", t_accounts },
+	{ "what a trimmed pool keeps", t_trim },
+	{ "what a pool keeps below its threshold", t_threshold },
 	{ "limits and ends of a pool", t_limits },
 	{ "pools, failures", t_failures },
 	{ "a pool that is being freed", t_dying_pool },
