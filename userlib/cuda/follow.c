@@ -502,6 +502,25 @@ static CUresult tail_of(CUstream stream, struct drv_job **job)
 	return err;
 }
 
+CUresult drv_stream_left(CUstream stream, struct drv_job **left)
+{
+	struct drv_job *both;
+	struct deps deps;
+	CUresult err;
+
+	pthread_mutex_lock(&drv.order);
+	collect(&deps, stream);
+	add(&deps, *left);
+	err = joined(stream, &deps, &both);
+	if (!err) {
+		drv_job_put(*left);
+		*left = both;
+	}
+	pthread_mutex_unlock(&drv.order);
+	deps_free(&deps);
+	return err;
+}
+
 CUresult drv_stream_follow(CUstream stream, struct drv_job *other)
 {
 	struct drv_job *job;

@@ -313,6 +313,7 @@ struct drv_range {
 	size_t map_size;		/* DRV_RANGE_HOST */
 	unsigned int flags;
 	bool sync_memops;
+	struct drv_job *left;		/* ends with what synchronous calls have left; or NULL */
 	unsigned long long id;
 	LIST_ENTRY(drv_range) link;
 };
@@ -550,6 +551,8 @@ CUresult drv_stream_end(CUstream stream, bool block);
 CUresult drv_stream_mark(CUstream stream, struct drv_job **job);
 /* Likewise, and with what contexts that were given up have in the kernel */
 CUresult drv_stream_mark_all(CUstream stream, struct drv_job **job);
+/* *@left is a job, or NULL: another one that ends with all of @stream, too */
+CUresult drv_stream_left(CUstream stream, struct drv_job **left);
 /* Does work of @stream wait for what is not in the kernel? */
 bool drv_stream_held(CUstream stream);
 /* Have what follows in @stream wait for @job */
@@ -720,6 +723,8 @@ struct drv_place {
 };
 /* drv.lock is held: does @ctx reach it, without another one's engine? */
 bool drv_range_reached(const struct drv_range *range, CUcontext ctx);
+/* A synchronous call has left its work with the memory at @addr to @stream */
+CUresult drv_left(CUstream stream, uint64_t addr);
 CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place);
 void drv_place_put(struct drv_place *place);
 /*

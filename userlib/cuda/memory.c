@@ -418,6 +418,7 @@ void drv_range_free(struct drv_range *range)
 	}
 	if (used)
 		drv_file_unuse(used);
+	drv_job_put(range->left);
 	free(range);
 }
 

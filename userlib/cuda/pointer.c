@@ -238,6 +238,7 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
 			       CUdeviceptr ptr)
 {
+	struct drv_job *left = NULL;
 	struct drv_range *range;
 	CUresult err = drv_ready();
 
@@ -247,10 +248,29 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
-	if (range && drv_on_device(range))
+	if (range && drv_on_device(range)) {
 		range->sync_memops = *(const unsigned int *)value != 0;
-	else
+		if (range->sync_memops)
+			left = drv_job_ref(range->left);
+	} else {
 		err = CUDA_ERROR_INVALID_VALUE;
+	}
+	pthread_mutex_unlock(&drv.lock);
+	if (left)
+		err = drv_job_wait(left, true);
+	drv_job_put(left);
+	return err;
+}
+
+CUresult drv_left(CUstream stream, uint64_t addr)
+{
+	struct drv_range *range;
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&drv.lock);
+	range = drv_range_find(addr, 1);
+	if (range)
+		err = drv_stream_left(stream, &range->left);
 	pthread_mutex_unlock(&drv.lock);
 	return err;
 }

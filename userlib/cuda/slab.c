@@ -64,6 +64,7 @@ static void forget(struct drv_block *block)
 	block->left = NULL;
 	drv_range_del(range);
 	drv_job_put(range->after);
+	drv_job_put(range->left);
 	if (range->export_fd)
 		close(range->export_fd - 1);
 	free(range);
