@@ -551,6 +551,11 @@ CUresult drv_stream_end(CUstream stream, bool block);
 CUresult drv_stream_mark(CUstream stream, struct drv_job **job);
 /* Likewise, and with what contexts that were given up have in the kernel */
 CUresult drv_stream_mark_all(CUstream stream, struct drv_job **job);
+/*
+ * drv.lock is held: a job that ends with all that uses the memory of @range, of a GPU,
+ * by now; NULL: nothing does.
+ */
+CUresult drv_range_mark(const struct drv_range *range, struct drv_job **job);
 /* *@left is a job, or NULL: another one that ends with all of @stream, too */
 CUresult drv_stream_left(CUstream stream, struct drv_job **left);
 /* Does work of @stream wait for what is not in the kernel? */
@@ -648,6 +653,8 @@ bool drv_pool_trim(CUmemoryPool pool, uint64_t keep);
 bool drv_pools_squeeze(struct drv_device *dev);	/* all that nobody uses */
 void drv_pools_settle(struct drv_device *dev);	/* what is above the threshold */
 void drv_pool_give(struct drv_range *range);
+/* cuMemFree() of memory of a pool; false: there is none at @ptr, or it can only be waited for */
+bool drv_pool_memory_free(CUdeviceptr ptr);
 
 /* ---- ipc.c ---- */
 CUresult drv_name_fd(struct drv_name *name, int fd);

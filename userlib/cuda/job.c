@@ -53,7 +53,8 @@ struct drv_sink *drv_sink_new(void)
 
 struct drv_sink *drv_sink_ref(struct drv_sink *sink)
 {
-	atomic_fetch_add(&sink->refs, 1);
+	if (sink)
+		atomic_fetch_add(&sink->refs, 1);
 	return sink;
 }
 

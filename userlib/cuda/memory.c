@@ -592,6 +592,8 @@ DRV_PATCHABLE(cuMemFree_v2, CUdeviceptr ptr)
 	/* A thread without a context may free, as on a real GPU */
 	if (!ptr || (err && err != CUDA_ERROR_INVALID_CONTEXT))
 		return err;
+	if (drv_pool_memory_free(ptr))
+		return CUDA_SUCCESS;
 	return drv_take_and_free(ptr, DRV_KIND(DEVICE) | DRV_KIND(MANAGED) |
 				 DRV_KIND(POOL) | DRV_KIND(IMPORTED),
 				 CUDA_ERROR_INVALID_VALUE);

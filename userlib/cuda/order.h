@@ -54,4 +54,8 @@ void drv_dispatch_job(struct drv_job *job);
 /* Let the kernel forget ended jobs, so that it has room for new ones; no lock is held */
 void drv_reap(struct drv_file *file);
 
+/* ---- wait.c ---- */
+/* Does it do something with the memory of @range, which is of a GPU? */
+bool drv_job_uses_range(const struct drv_job *job, const struct drv_range *range);
+
 #endif /* PEERLANE_CUDA_ORDER_H */

@@ -532,6 +532,36 @@ void drv_pool_give(struct drv_range *range)
 	drv_obj_put(&pool->obj);
 }
 
+/* drv.lock is held: what is pending may ask about the memory until @job, taken over, ends */
+static void give_behind(struct drv_range *range, struct drv_job *job)
+{
+	range->after = job;
+	range->block->left = range;
+	give(range->block, drv_job_ref(job));
+}
+
+bool drv_pool_memory_free(CUdeviceptr ptr)
+{
+	struct drv_job *job = NULL;
+	struct drv_range *range;
+
+	pthread_mutex_lock(&drv.lock);
+	range = drv_range_find(ptr, 1);
+	if (!range || range->addr != ptr || range->kind != DRV_RANGE_POOL ||
+	    range->after || drv_range_mark(range, &job)) {
+		pthread_mutex_unlock(&drv.lock);
+		return false;
+	}
+	if (job)
+		give_behind(range, job);
+	else
+		drv_range_del(range);
+	pthread_mutex_unlock(&drv.lock);
+	if (!job)
+		drv_range_free(range);
+	return true;
+}
+
 /* Memory of no pool that is freed when a stream has come so far */
 struct later {
 	CUdeviceptr ptr;
@@ -608,10 +638,7 @@ DRV_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
 	} else if (!range || range->addr != ptr || range->after) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else if (range->kind == DRV_RANGE_POOL && job) {
-		/* What is pending may ask about the memory when its turn comes */
-		range->after = job;
-		range->block->left = range;
-		give(range->block, drv_job_ref(job));
+		give_behind(range, job);
 		job = NULL;
 		range = NULL;
 	} else if (range->kind == DRV_RANGE_POOL) {

@@ -336,13 +336,61 @@ static void t_free_async_stuck(void)
 	OK(cuMemcpyDtoH_v2(out, again, 4096));
 	CHECK(out[0] == 0x55 && out[4095] == 0x55);
 	OK(cuMemFree_v2(again));
+	OK(cuMemFree_v2(t.p[0]));	/* waits for the copy */
 	/* All that the copy held is given back */
 	OK(cuMemPoolTrimTo(pool, 0));
-	OK(cuMemFree_v2(t.p[0]));
 	/* A thread still looks at the other GPU's work for a moment */
 	for (int i = 0; i < 3000 && fake_files() != 1; i++)
 		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
 	end(t.ctx[0]);
+}
+
+/* Memory of a pool is freed at once, and is another one's when nothing uses it any more */
+static void t_free_pool(void)
+{
+	CUcontext ctx = start(&one);
+	atomic_int go = 0, use = 0;
+	unsigned char b = 0;
+	CUdeviceptr p, q, r;
+	CUmemoryPool pool;
+	CUstream s, t;
+
+	alarm(60);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&t, CU_STREAM_NON_BLOCKING));
+	OK(cuDeviceGetDefaultMemPool(&pool, 0));
+	OK(cuMemAllocAsync(&p, 4096, s));
+	OK(cuMemAllocAsync(&r, 4096, s));
+	OK(cuStreamSynchronize(s));
+	/* Beside a function, and other work */
+	OK(cuLaunchHostFunc(t, stuck, &go));
+	OK(cuMemsetD8Async(r, 1, 4096, t));
+	OK(cuMemFree_v2(p));
+	IS(cuStreamQuery(t), CUDA_ERROR_NOT_READY);
+	IS(cuMemFree_v2(p), INVALID);
+	OK(cuMemAllocAsync(&q, 4096, s));
+	CHECK(q == p);
+	OK(cuStreamSynchronize(s));
+	/* While it is yet to be filled: nobody else gets it before */
+	OK(cuLaunchHostFunc(s, stuck, &use));
+	OK(cuMemsetD8Async(q, 0x11, 4096, s));
+	OK(cuMemFree_v2(q));
+	IS(cuMemFree_v2(q), INVALID);
+	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	OK(cuMemAllocAsync(&p, 4096, NULL));
+	CHECK(p != q);
+	OK(cuMemsetD8_v2(p, 0x22, 4096));
+	atomic_store(&use, 1);
+	OK(cuStreamSynchronize(s));
+	OK(cuMemcpyDtoH_v2(&b, p, 1));
+	CHECK(b == 0x22);
+	IS(cuStreamQuery(t), CUDA_ERROR_NOT_READY);
+	atomic_store(&go, 1);
+	OK(cuCtxSynchronize());
+	OK(cuMemFree_v2(p));
+	OK(cuMemFree_v2(r));
+	OK(cuMemPoolTrimTo(pool, 0));
+	end(ctx);
 }
 
 /* ---- calls that wait ---- */
@@ -1350,6 +1398,7 @@ static const struct unit_test tests[] = {
 	{ "a peer's memory is freed behind all engines", t_free_peer },
 	{ "and behind one whose last context was given up", t_free_stuck },
 	{ "memory of a pool behind such a one", t_free_async_stuck },
+	{ "memory of a pool is freed behind nothing", t_free_pool },
 	{ "memory is freed behind work that is being submitted", t_free_submitted },
 	{ "and behind another GPU's", t_free_submitted_far },
 	{ "a context ends behind work that is being submitted", t_destroy_submitted },
