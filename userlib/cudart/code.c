@@ -57,6 +57,14 @@ static struct image *images;
 static struct symbol *symbols;
 static __thread struct launch *launches;
 
+void rt_code_lock(bool on)
+{
+	if (on)
+		pthread_mutex_lock(&lock);
+	else
+		pthread_mutex_unlock(&lock);
+}
+
 /* ---- what the compiler calls ---- */
 
 void **__cudaRegisterFatBinary(void *wrapper)

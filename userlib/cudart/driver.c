@@ -35,6 +35,28 @@ static __thread cudaError_t last;
 static __thread int device_of_thread;
 static __thread CUcontext given;	/* that we made current last, or NULL */
 
+/*
+ * A child has one thread: what others were at must not be left half done in it, and no
+ * lock taken.  The driver then tells it that it cannot be used.
+ */
+static void fork_begins(void)
+{
+	pthread_mutex_lock(&lock);
+	rt_code_lock(true);
+}
+
+static void fork_ends(void)
+{
+	rt_code_lock(false);
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor))
+static void init(void)
+{
+	pthread_atfork(fork_begins, fork_ends, fork_ends);
+}
+
 cudaError_t rt_end(cudaError_t error)
 {
 	if (error)

@@ -89,6 +89,7 @@ cudaError_t rt_copy(void *dst, const void *src, size_t n, int kind,
 /* ---- code.c ---- */
 cudaError_t rt_variable(const void *symbol, size_t offset, size_t n,
 			void **ptr, size_t *size);
+void rt_code_lock(bool on);		/* for a fork */
 /* New memory for the managed variables whose memory a reset has taken */
 void rt_place_again(void);
 

@@ -3,10 +3,13 @@
  * The runtime on a fake device: device code as the compiler hands it over, and
  * what is asked about captures.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../cuda/test/check.h"
@@ -237,6 +240,47 @@ static void t_capture(void)
 	OK(cudaStreamDestroy(stream));
 }
 
+static atomic_bool ask_on;
+
+static void *ask_runtime(void *arg)
+{
+	const char *name;
+	int n;
+
+	(void)arg;
+	while (atomic_load(&ask_on)) {
+		cudaFuncGetName(&name, &kernel);
+		cudaGetDeviceCount(&n);
+	}
+	return NULL;
+}
+
+/* A child cannot use the runtime, and learns that, whatever other threads were at */
+static void t_fork(void)
+{
+	const char *name;
+	pthread_t thread;
+	int status = 0, n;
+	pid_t pid;
+
+	atomic_store(&ask_on, true);
+	CHECK(!pthread_create(&thread, NULL, ask_runtime, NULL));
+	for (int i = 0; i < 300 && !status; i++) {
+		pid = fork();
+		if (!pid) {
+			alarm(10);
+			_exit(cudaFuncGetName(&name, &kernel) != cudaSuccess ||
+			      cudaGetDeviceCount(&n) !=
+			      cudaErrorInitializationError);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid);
+	}
+	CHECK(!WIFSIGNALED(status));	/* it hung */
+	CHECK(!status);
+	atomic_store(&ask_on, false);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 	setenv("PEERLANE_FAKE_GPUS", "2", 1);
@@ -263,5 +307,6 @@ int main(void)
 	TEST("a managed variable as a symbol", t_managed_symbol());
 	TEST("attributes of functions", t_attributes());
 	TEST("nothing is captured", t_capture());
+	TEST("a fork beside other threads", t_fork());
 	return ktap_end();
 }
