@@ -579,16 +579,13 @@ static CUresult later_run(struct drv_job *job, void *arg)
 	pthread_mutex_lock(&drv.lock);
 	if (!atomic_load(&job->cancelled))
 		range = drv_range_find(later->ptr, 1);
-	if (range && range->id != later->id) {
-		range = NULL;
-	} else if (range && range->opened > 1) {
-		range->opened--;	/* imported as often, and freed once less */
-		range = NULL;
-	} else if (range) {
+	if (range && range->id == later->id) {
 		drv_range_del(range);
 		ctx = range->ctx;
 		if (ctx)
 			atomic_fetch_add(&ctx->obj.refs, 1);
+	} else {
+		range = NULL;
 	}
 	pthread_mutex_unlock(&drv.lock);
 	free(later);
