@@ -262,7 +262,11 @@ out:
 	return err;
 }
 
-bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
+/*
+ * Give back what nobody uses, while more than @above bytes are reserved and at least
+ * @keep of them stay.
+ */
+static bool trim(CUmemoryPool pool, uint64_t above, uint64_t keep)
 {
 	struct drv_slab *slab;
 	struct drv_block *b;
@@ -272,7 +276,7 @@ bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
 		last = false;
 		pthread_mutex_lock(&drv.lock);
 		LIST_FOREACH(slab, &pool->slabs, link) {
-			if (slab->used ||
+			if (slab->used || pool->reserved <= above ||
 			    pool->reserved - slab->chunk->size < keep)
 				continue;
 			TAILQ_FOREACH(b, &slab->blocks, link)
@@ -289,6 +293,11 @@ bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
 		slab_free(slab, last);
 		any = true;
 	}
+}
+
+bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
+{
+	return trim(pool, 0, keep);
 }
 
 /* One whose last reference is gone is in the list for a moment yet */
@@ -330,13 +339,14 @@ bool drv_pools_squeeze(struct drv_device *dev)
 void drv_pools_settle(struct drv_device *dev)
 {
 	CUmemoryPool pool = NULL;
-	uint64_t keep;
+	uint64_t above;
 
 	while ((pool = next_pool(dev, pool))) {
 		pthread_mutex_lock(&drv.lock);
-		keep = pool->gone ? 0 : pool->threshold;
+		above = pool->gone ? 0 : pool->threshold;
 		pthread_mutex_unlock(&drv.lock);
-		drv_pool_trim(pool, keep);
+		/* As on a real GPU, this may end below the threshold */
+		trim(pool, above, 0);
 	}
 }
 
