@@ -29,11 +29,12 @@ static struct {
 	bool tried;
 	cudaError_t err;		/* of starting the driver */
 	struct primary primary[MAX_DEVICES];
+	CUcontext *ours;		/* handles of all that we ever held */
+	size_t nr_ours;
 } rt;
 
 static __thread cudaError_t last;
 static __thread int device_of_thread;
-static __thread CUcontext given;	/* that we made current last, or NULL */
 
 /*
  * A child has one thread: what others were at must not be left half done in it, and no
@@ -148,81 +149,132 @@ cudaError_t rt_start(void)
 	return err;
 }
 
+static bool is_destroyed(CUresult err)
+{
+	return err == CUDA_ERROR_INVALID_CONTEXT ||
+	       err == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 /* Has somebody reset the device, by whichever interface? */
 static bool is_gone(const struct primary *primary)
 {
-	unsigned long long id = 0;
+	unsigned long long id = primary->id;
+	CUresult err;
 
-	return primary->ctx && rt_driver.cuCtxGetId &&
-	       (rt_driver.cuCtxGetId(primary->ctx, &id) || id != primary->id);
+	if (!primary->ctx || !rt_driver.cuCtxGetId)
+		return false;
+	err = rt_driver.cuCtxGetId(primary->ctx, &id);
+	return is_destroyed(err) || id != primary->id;
 }
 
-/* lock is held.  A reset does not release what it destroys. */
-static void let_go(int device)
+/* lock is held */
+static bool is_ours(CUcontext ctx)
 {
-	rt.primary[device].ctx = NULL;
-	(void)DRIVER(cuDevicePrimaryCtxRelease_v2, device);
+	for (size_t i = 0; i < rt.nr_ours; i++)
+		if (rt.ours[i] == ctx)
+			return true;
+	return false;
 }
 
-/* The primary context of @device, which we hold until it is reset or the program ends */
-cudaError_t rt_primary(int device, CUcontext *ctx)
+/* lock is held */
+static cudaError_t retain(int device, struct primary *primary)
 {
+	CUcontext *more = realloc(rt.ours, (rt.nr_ours + 1) * sizeof(*more));
+	cudaError_t err;
+
+	if (!more)
+		return cudaErrorMemoryAllocation;
+	rt.ours = more;
+	err = rt_from(rt_driver.cuDevicePrimaryCtxRetain(&primary->ctx, device));
+	if (err)
+		return err;
+	(void)DRIVER(cuCtxGetId, primary->ctx, &primary->id);
+	if (!is_ours(primary->ctx))
+		rt.ours[rt.nr_ours++] = primary->ctx;
+	return cudaSuccess;
+}
+
+/*
+ * The primary context of @device, which we hold until it is reset or the program ends.
+ * *@again: it replaces one that a reset has taken.
+ */
+static cudaError_t get_primary(int device, CUcontext *ctx, bool *again)
+{
+	struct primary *primary, anew = { NULL, 0 };
 	cudaError_t err = cudaSuccess;
-	struct primary *primary;
+	bool gone;
 
+	*again = false;
 	if (device < 0 || device >= MAX_DEVICES)
 		return cudaErrorInvalidDevice;
 	primary = &rt.primary[device];
 	pthread_mutex_lock(&lock);
-	if (is_gone(primary))
-		let_go(device);
-	if (!primary->ctx) {
-		err = rt_from(rt_driver.cuDevicePrimaryCtxRetain(&primary->ctx,
-								 device));
-		if (err)
-			primary->ctx = NULL;
-		else
-			(void)DRIVER(cuCtxGetId, primary->ctx, &primary->id);
+	gone = is_gone(primary);
+	if (gone || !primary->ctx) {
+		err = retain(device, &anew);
+		if (!err) {
+			*primary = anew;
+			*again = gone;
+		}
 	}
 	*ctx = primary->ctx;
 	pthread_mutex_unlock(&lock);
+	/* A reset does not release what it destroys; others may hold what has come since */
+	if (*again)
+		(void)DRIVER(cuDevicePrimaryCtxRelease_v2, device);
 	return err;
 }
 
-static cudaError_t make_current(CUcontext ctx)
+static cudaError_t make_current(CUcontext ctx, bool again)
 {
 	cudaError_t err = DRIVER(cuCtxSetCurrent, ctx);
 
-	if (!err)
-		given = ctx;
+	if (!err && again)
+		rt_place_again();
+	return err;
+}
+
+cudaError_t rt_primary(int device, CUcontext *ctx)
+{
+	bool again;
+	cudaError_t err = get_primary(device, ctx, &again);
+
+	if (!err && again)
+		rt_place_again();
 	return err;
 }
 
 /*
- * The thread's context, or NULL.  One that we gave is none any more when the device has
- * been reset, by any thread; what is wrong with its own ones the program hears.
+ * The thread's context, or NULL.  One of ours is none any more when the device has been
+ * reset, by any thread; what is wrong with its own ones the program hears.
  */
 static cudaError_t get_current(CUcontext *ctx)
 {
 	cudaError_t err = DRIVER(cuCtxGetCurrent, ctx);
 	CUdevice dev;
 
-	if (!err && *ctx && *ctx == given && DRIVER(cuCtxGetDevice, &dev))
+	if (err || !*ctx || !rt_driver.cuCtxGetDevice ||
+	    !is_destroyed(rt_driver.cuCtxGetDevice(&dev)))
+		return err;
+	pthread_mutex_lock(&lock);
+	if (is_ours(*ctx))
 		*ctx = NULL;
-	return err;
+	pthread_mutex_unlock(&lock);
+	return cudaSuccess;
 }
 
 cudaError_t rt_enter(void)
 {
 	CUcontext ctx = NULL;
+	bool again;
 	cudaError_t err = rt_start();
 
 	if (!err)
 		err = get_current(&ctx);
 	if (err || ctx)
 		return err;
-	err = rt_primary(device_of_thread, &ctx);
-	return err ? err : make_current(ctx);
+	err = get_primary(device_of_thread, &ctx, &again);
+	return err ? err : make_current(ctx, again);
 }
 
 /* ---- which device ---- */
@@ -265,12 +317,13 @@ cudaError_t cudaGetDevice(int *device)
 cudaError_t cudaSetDevice(int device)
 {
 	CUcontext ctx;
+	bool again;
 	cudaError_t err = check_device(device);
 
 	if (!err)
-		err = rt_primary(device, &ctx);
+		err = get_primary(device, &ctx, &again);
 	if (!err)
-		err = make_current(ctx);
+		err = make_current(ctx, again);
 	if (!err)
 		device_of_thread = device;
 	return rt_end(err);
@@ -338,6 +391,7 @@ cudaError_t cudaDeviceReset(void)
 {
 	cudaError_t err = rt_start();
 	struct primary held = { NULL, 0 };
+	bool ours;
 	int device;
 
 	if (err)
@@ -350,15 +404,18 @@ cudaError_t cudaDeviceReset(void)
 	}
 	/* Code is loaded for all devices: the driver places it anew where it is used next */
 	err = DRIVER(cuDevicePrimaryCtxReset_v2, device);
+	if (err)
+		return rt_end(err);
 	/* The next call takes a new one, if another thread has not done so */
 	pthread_mutex_lock(&lock);
-	if (!err && held.ctx && rt.primary[device].ctx == held.ctx &&
-	    rt.primary[device].id == held.id)
-		let_go(device);
+	ours = held.ctx && rt.primary[device].ctx == held.ctx &&
+	       rt.primary[device].id == held.id;
+	if (ours)
+		rt.primary[device].ctx = NULL;
 	pthread_mutex_unlock(&lock);
-	if (!err) {
-		err = make_current(NULL);
-		rt_place_again();
-	}
+	if (ours)
+		(void)DRIVER(cuDevicePrimaryCtxRelease_v2, device);
+	err = make_current(NULL, false);
+	rt_place_again();
 	return rt_end(err);
 }

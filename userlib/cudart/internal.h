@@ -33,6 +33,7 @@ cudaError_t rt_end(cudaError_t error);
 cudaError_t rt_start(void);
 /* And the thread has a context: its own, or that of its device */
 cudaError_t rt_enter(void);
+/* The primary context of @device, which need not be the thread's */
 cudaError_t rt_primary(int device, CUcontext *ctx);
 
 /* The errors of the driver have the numbers of the runtime's */
