@@ -540,23 +540,36 @@ static CUresult tail_of(CUstream stream, struct drv_job **job)
 	return err;
 }
 
-CUresult drv_stream_left(CUstream stream, struct drv_job **left)
+struct drv_job *drv_stream_left(CUstream stream, struct drv_job **left)
 {
-	struct drv_job *both;
+	struct drv_job *last, *both = NULL;
+	CUresult err = CUDA_SUCCESS;
 	struct deps deps;
-	CUresult err;
 
 	pthread_mutex_lock(&drv.order);
-	collect(&deps, stream);
-	add(&deps, *left);
-	err = joined(stream, &deps, &both);
+	last = drv_job_ref(*last_of(stream));
+	if (!last || !left) {
+		pthread_mutex_unlock(&drv.order);
+		return last;
+	}
+	deps_init(&deps, NULL);
+	/* What the same stream left before ends before */
+	if (*left && ((*left)->stream != stream->id || last->stream != stream->id))
+		add(&deps, *left);
+	add(&deps, last);
+	if (deps.n > 1)
+		err = joined_apart(stream->ctx->file, &deps, &both);
+	else if (deps.n)
+		both = drv_job_ref(deps.job[0]);
 	if (!err) {
 		drv_job_put(*left);
 		*left = both;
+		drv_job_put(last);
+		last = NULL;
 	}
 	pthread_mutex_unlock(&drv.order);
 	deps_free(&deps);
-	return err;
+	return last;
 }
 
 CUresult drv_stream_follow(CUstream stream, struct drv_job *other)

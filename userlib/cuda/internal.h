@@ -556,8 +556,11 @@ CUresult drv_stream_mark_all(CUstream stream, struct drv_job **job);
  * by now; NULL: nothing does.
  */
 CUresult drv_range_mark(const struct drv_range *range, struct drv_job **job);
-/* *@left is a job, or NULL: another one that ends with all of @stream, too */
-CUresult drv_stream_left(CUstream stream, struct drv_job **left);
+/*
+ * *@left, a job or NULL, is to end with what is last in @stream, too.  Returns that, with
+ * a reference, where there is no memory to note it, or @left is NULL; else NULL.
+ */
+struct drv_job *drv_stream_left(CUstream stream, struct drv_job **left);
 /* Does work of @stream wait for what is not in the kernel? */
 bool drv_stream_held(CUstream stream);
 /* Have what follows in @stream wait for @job */

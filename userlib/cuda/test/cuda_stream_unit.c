@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "../order.h"
 #include "unit.h"
 
 #define OWN_(symbol)		symbol
@@ -312,6 +313,86 @@ static void t_sync_memops_own(void)
 	CHECK(!atomic_load(&s.returned));
 	atomic_store(&gate, 1);
 	CHECK(!pthread_join(s.thread, NULL));
+	end(t.ctx);
+}
+
+/* What another context has left is not waited for by who synchronizes this one */
+static void t_left_beside(void)
+{
+	struct streams t = streams(false);
+	atomic_int go = 0;
+	CUcontext beside;
+
+	OK(cuLaunchHostFunc(NULL, hold, NULL));
+	OK(cuLaunchHostFunc(NULL, note, NULL));
+	OK(cuMemsetD8_v2(t.p, 1, 64));
+	OK(cuCtxCreate_v2(&beside, 0, 0));
+	OK(cuLaunchHostFunc(NULL, hold, &go));
+	OK(cuMemsetD8_v2(t.p, 2, 64));
+	atomic_store(&go, 1);
+	OK(cuCtxSynchronize());
+	CHECK(!atomic_load(&ran));
+	atomic_store(&gate, 1);
+	OK(cuCtxDestroy_v2(beside));
+	OK(cuCtxSynchronize());
+	end(t.ctx);
+}
+
+/* However many rows are left: each is a job, and there are no more */
+static void t_left_many(void)
+{
+	CUDA_MEMCPY2D c = {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcPitch = 16,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstPitch = 16,
+		.WidthInBytes = 8, .Height = 200,
+	};
+	struct streams t = streams(false);
+	uint64_t before, after;
+	struct setter s;
+	CUdeviceptr q;
+
+	OK(cuMemAlloc_v2(&q, 4096));
+	c.dstDevice = t.p;
+	c.srcDevice = q;
+	OK(cuLaunchHostFunc(NULL, hold, NULL));
+	pthread_mutex_lock(&drv.order);
+	before = drv_jobs.numbers;
+	pthread_mutex_unlock(&drv.order);
+	OK(cuMemcpy2D_v2(&c));
+	pthread_mutex_lock(&drv.order);
+	after = drv_jobs.numbers;
+	pthread_mutex_unlock(&drv.order);
+	CHECK(after - before <= 201);
+	set_begin(&s, q);
+	CHECK(!atomic_load(&s.returned));
+	atomic_store(&gate, 1);
+	CHECK(!pthread_join(s.thread, NULL));
+	end(t.ctx);
+}
+
+static void *leave_run(void *arg)
+{
+	struct streams *t = arg;
+
+	OK(drv_left(t->ctx->legacy, t->p));
+	atomic_store(&ran, 1);
+	return NULL;
+}
+
+/* What was to be left when nothing is to be, after all, is waited for */
+static void t_left_late(void)
+{
+	struct streams t = streams(false);
+	pthread_t thread;
+
+	OK(cuLaunchHostFunc(NULL, hold, NULL));
+	OK(cuMemsetD8Async(t.p, 1, 64, NULL));
+	OK(set_sync(t.p, 1));
+	CHECK(!pthread_create(&thread, NULL, leave_run, &t));
+	nap(300);
+	CHECK(!atomic_load(&ran));
+	atomic_store(&gate, 1);
+	CHECK(!pthread_join(thread, NULL));
 	end(t.ctx);
 }
 
@@ -1735,6 +1816,9 @@ static const struct unit_test tests[] = {
 	{ "the end of a context", t_destroy },
 	{ "what synchronous calls have left", t_sync_memops },
 	{ "what they have left in several streams", t_sync_memops_own },
+	{ "what another context has left", t_left_beside },
+	{ "what is left of many rows", t_left_many },
+	{ "what is left when nothing is to be", t_left_late },
 	{ "synchronous calls that leave nothing", t_sync_rows },
 	{ "a thread's own default stream", t_per_thread },
 	{ "second symbols of functions", t_second_symbols },
