@@ -404,12 +404,7 @@ void drv_range_free(struct drv_range *range)
 	} else if (range->kind == DRV_RANGE_POOL) {
 		drv_pool_give(range);
 	} else if (drv_on_device(range)) {
-		/* An export may keep the chunk; its addresses are the program's from now on */
-		if (range->kind == DRV_RANGE_VMM)
-			drv_no_access(range->addr, range->size);
 		pthread_mutex_lock(&drv.lock);
-		if (range->kind == DRV_RANGE_VMM)
-			chunk_hide(chunk);
 		block_give(chunk, range->addr, range->size);
 		last = drv_chunk_drop(chunk);
 		pthread_mutex_unlock(&drv.lock);
@@ -523,6 +518,14 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 		range->opened--;
 		range = NULL;
 	} else if (!err) {
+		/*
+		 * An export may keep the chunk; the addresses are the program's from
+		 * now on, and other memory may be mapped there
+		 */
+		if (range->kind == DRV_RANGE_VMM) {
+			drv_no_access(range->addr, range->size);
+			chunk_hide(range->chunk);
+		}
 		drv_range_del(range);
 	}
 	pthread_mutex_unlock(&drv.lock);
