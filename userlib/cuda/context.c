@@ -87,6 +87,7 @@ void drv_ctx_put(CUcontext ctx)
 void drv_ctx_free(struct CUctx_st *ctx)
 {
 	drv_ctx_forget(ctx);
+	drv_shared_forget(ctx);
 	drv_file_put(ctx->file);
 	drv_sink_put(ctx->fault);
 	drv_sink_put(ctx->gone);
@@ -192,6 +193,7 @@ CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 	LIST_INIT(&ctx->modules);
 	LIST_INIT(&ctx->left);
 	LIST_INIT(&ctx->peers);
+	STAILQ_INIT(&ctx->words);
 	err = drv_stream_new(ctx, 0, 0, true, &ctx->legacy);
 	if (!err) {
 		err = drv_obj_add(&ctx->obj);

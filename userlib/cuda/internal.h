@@ -395,6 +395,7 @@ struct CUctx_st {
 	LIST_HEAD(, drv_chunk) blocks;
 	LIST_HEAD(, CUmod_st) modules;
 	LIST_HEAD(, drv_peer) peers;	/* contexts whose memory may be reached */
+	STAILQ_HEAD(, drv_words) words;	/* for events */
 	LIST_ENTRY(CUctx_st) link;
 };
 
@@ -571,6 +572,8 @@ bool drv_stream_behind(CUstream stream, struct drv_job *job);
 void drv_stream_leave(CUstream stream);
 /* Let go of what the default stream of @ctx, which nobody uses any more, follows */
 void drv_ctx_forget(CUcontext ctx);
+/* Let the kernel forget ended jobs, so that it has room for new ones; no lock is held */
+void drv_reap(struct drv_file *file);
 /* Has something not ended that uses that memory? */
 bool drv_job_uses(struct drv_file *file, uint32_t handle,
 		  const struct drv_span *span);
@@ -630,7 +633,8 @@ bool drv_chunk_drop(struct drv_chunk *chunk);
 void drv_chunk_free(struct drv_chunk *chunk);
 CUresult drv_device_alloc(CUcontext ctx, size_t size,
 			  enum drv_range_kind kind, CUdeviceptr *out);
-void drv_device_free(CUdeviceptr ptr);	/* the library's own, which nothing uses */
+/* The library's own in @ctx, which nothing uses */
+void drv_device_free(CUcontext ctx, CUdeviceptr ptr);
 void drv_ctx_free_memory(CUcontext ctx);
 
 /* ---- managed.c ---- */
@@ -679,6 +683,8 @@ uint64_t drv_shared_last(struct drv_shared *shared);
 CUresult drv_shared_wait(struct drv_shared *shared, uint64_t seq, bool block);
 CUresult drv_shared_await(struct drv_shared *shared, CUstream stream);
 void drv_shared_unuse(struct CUevent_st *event);
+/* And those of @ctx, which is gone */
+void drv_shared_forget(CUcontext ctx);
 /* The recording that @job is has ended, well or badly; drv.order is held */
 void drv_shared_done(struct drv_job *job);
 

@@ -576,12 +576,15 @@ CUresult drv_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 	return err;
 }
 
-void drv_device_free(CUdeviceptr ptr)
+void drv_device_free(CUcontext ctx, CUdeviceptr ptr)
 {
 	struct drv_range *range = NULL;
 
 	pthread_mutex_lock(&drv.lock);
-	if (!range_at(ptr, DRV_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, &range))
+	if (range_at(ptr, DRV_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, &range) ||
+	    range->ctx != ctx)
+		range = NULL;
+	else
 		drv_range_del(range);
 	pthread_mutex_unlock(&drv.lock);
 	if (range)

@@ -51,8 +51,6 @@ bool drv_job_poll(struct drv_job *job, uint64_t timeout);
 CUresult drv_submit_one(struct drv_job *job, const struct drv_job *pending);
 /* Have a thread give @job to the kernel */
 void drv_dispatch_job(struct drv_job *job);
-/* Let the kernel forget ended jobs, so that it has room for new ones; no lock is held */
-void drv_reap(struct drv_file *file);
 
 /* ---- wait.c ---- */
 /* Does it do something with the memory of @range, which is of a GPU? */

@@ -1256,6 +1256,44 @@ static void t_event_end(void)
 	end(ctx);
 }
 
+/* Events come and go with what has ended, or with what has not: neither takes memory */
+static void event_rounds(bool pending)
+{
+	struct fake_config cfg = manual(1);
+	size_t before, after, total;
+	CUcontext ctx;
+	CUstream s;
+	CUevent e;
+
+	ctx = start(&cfg);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 5000; i++) {
+		OK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+		OK(cuEventRecord(e, s));
+		if (!i)
+			OK(cuMemGetInfo_v2(&before, &total));
+		for (unsigned int q = 0; q < cfg.queues && !pending; q++)
+			fake_step(0, q, 1);	/* nobody asks */
+		OK(cuEventDestroy_v2(e));
+		if (pending)
+			OK(cuStreamSynchronize(s));
+	}
+	OK(cuMemGetInfo_v2(&after, &total));
+	CHECK(after >= before);
+	OK(cuStreamSynchronize(s));
+	end(ctx);
+}
+
+static void t_event_rounds(void)
+{
+	event_rounds(false);
+}
+
+static void t_event_rounds_pending(void)
+{
+	event_rounds(true);
+}
+
 /* ---- values that never come ---- */
 
 static void t_value_destroy(void)
@@ -1420,6 +1458,8 @@ static const struct unit_test tests[] = {
 	{ "a context ends between the steps of a copy by the library", t_steps_copy_by_hand },
 	{ "a context ends between the steps of a fill by the library", t_steps_fill_by_hand },
 	{ "an event for other processes ends before what is under way", t_event_end },
+	{ "memory of events whose recording has ended", t_event_rounds },
+	{ "memory of events whose recording has not", t_event_rounds_pending },
 	{ "a context ends before a value comes", t_value_destroy },
 	{ "memory is freed while values are awaited", t_value_free },
 	{ "looks at a value are no progress", t_value_progress },
