@@ -34,15 +34,17 @@ static void call_end(void *call)
 static CUresult call_run(struct drv_job *job, void *arg)
 {
 	struct call *call = arg;
+	CUresult fault = (CUresult)atomic_load(&job->fault->err);
 
 	pthread_cleanup_push(call_end, call);
 	in_call = true;
 	if (atomic_load(&job->cancelled))
 		;
 	else if (call->callback)
-		call->callback(call->stream, job->before, call->arg);
+		call->callback(call->stream, job->before ? job->before : fault,
+			       call->arg);
 	/* Of a context in error these are not called, and those are */
-	else if (!atomic_load(&job->fault->err))
+	else if (!fault)
 		call->host(call->arg);
 	pthread_cleanup_pop(1);
 	return CUDA_SUCCESS;

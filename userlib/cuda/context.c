@@ -87,8 +87,10 @@ void drv_ctx_put(CUcontext ctx)
 void drv_ctx_free(struct CUctx_st *ctx)
 {
 	drv_ctx_forget(ctx);
+	drv_shared_forget(ctx);
 	drv_file_put(ctx->file);
 	drv_sink_put(ctx->fault);
+	drv_sink_put(ctx->gone);
 	free(ctx);
 }
 
@@ -166,13 +168,13 @@ CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 	ctx->obj.type = DRV_CTX;
 	atomic_init(&ctx->obj.refs, 1);
 	ctx->fault = drv_sink_new();
-	if (!ctx->fault) {
-		free(ctx);
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	ctx->file = drv_file_open(dev, &err);
+	ctx->gone = drv_sink_new();
+	err = CUDA_ERROR_OUT_OF_MEMORY;
+	if (ctx->fault && ctx->gone)
+		ctx->file = drv_file_open(dev, &err);
 	if (!ctx->file) {
 		drv_sink_put(ctx->fault);
+		drv_sink_put(ctx->gone);
 		free(ctx);
 		return err;
 	}
@@ -191,6 +193,7 @@ CUresult drv_ctx_new(struct drv_device *dev, unsigned int flags, bool primary,
 	LIST_INIT(&ctx->modules);
 	LIST_INIT(&ctx->left);
 	LIST_INIT(&ctx->peers);
+	STAILQ_INIT(&ctx->words);
 	err = drv_stream_new(ctx, 0, 0, true, &ctx->legacy);
 	if (!err) {
 		err = drv_obj_add(&ctx->obj);

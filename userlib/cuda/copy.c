@@ -352,14 +352,15 @@ static bool reachable(CUstream stream, struct drv_place *a, struct drv_place *b)
 }
 
 /*
- * A copy between memory of GPUs does not wait for the host, as CUDA's rules for
- * synchronous copies say.  It is waited for all the same where that is short: its error
- * is known then.
+ * A synchronous copy between memory of GPUs does not wait for the host, as CUDA's rules
+ * say, unless the memory asks for it.  It is waited for all the same where that is
+ * short: its error is known then.
  */
 static bool is_left(CUstream stream, const struct drv_place *to,
 		    const struct drv_place *from)
 {
-	return to->device && from->device && drv_stream_held(stream);
+	return to->device && from->device && !to->sync_memops &&
+	       !from->sync_memops && drv_stream_held(stream);
 }
 
 /* The contexts that the caller names, or NULL */
@@ -383,6 +384,7 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 {
 	struct drv_place to = { 0 }, from = { 0 };
 	bool from_host, to_host;
+	bool left = false;
 	CUstream stream;
 	CUresult err = drv_stream_get(handle, NULL, &stream);
 
@@ -404,9 +406,8 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err)
 		goto out;
-	if (sync && !to.sync_memops && !from.sync_memops &&
-	    is_left(stream, &to, &from))
-		sync = false;
+	left = sync && is_left(stream, &to, &from);
+	sync = sync && !left;
 	/*
 	 * The program may use pageable memory again when the call returns, so it
 	 * is not left to others.
@@ -425,6 +426,10 @@ static CUresult copy_piece(uint64_t dst, int dst_kind, uint64_t src,
 		err = copy_by_hand(stream, &to, &from, n, sync);
 	else
 		err = engine_copy(stream, NULL, &to, &from, n, sync);
+	if (!err && left)
+		err = drv_left(stream, dst);
+	if (!err && left)
+		err = drv_left(stream, src);
 out:
 	drv_place_put(&to);
 	drv_place_put(&from);
@@ -635,6 +640,7 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 	size_t src_pitch, dst_pitch, src_all, dst_all;
 	int src_kind, dst_kind;
 	uint64_t src, dst;
+	bool left;
 	CUresult err = drv_ready();
 
 	if (err)
@@ -666,12 +672,11 @@ static CUresult copy_2d(const CUDA_MEMCPY2D *c, CUstream stream, bool sync)
 					    c->WidthInBytes, stream,
 					    DRV_READS);
 	}
-	if (!err && sync && goes_on(stream, dst, src))
-		sync = false;
+	left = !err && sync && goes_on(stream, dst, src);
 	for (size_t y = 0; y < c->Height && !err; y++)
 		err = drv_copy(dst + y * dst_pitch, dst_kind, src + y * src_pitch,
-			   src_kind, c->WidthInBytes, stream, false);
-	if (sync) {
+			   src_kind, c->WidthInBytes, stream, left);
+	if (sync && !left) {
 		CUresult e = cuStreamSynchronize(stream);
 
 		if (!err)

@@ -111,7 +111,8 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 	while (!err && at < end)
 		err = add_part(&p, at, end, &at);
 	for (unsigned int i = 0; i < p.n && !err; i++) {
-		p.chunk[i]->exported = true;
+		/* Before there is one: its memory may be freed meanwhile */
+		p.chunk[i]->exports++;
 		p.chunk[i]->users++;
 	}
 	pthread_mutex_unlock(&drv.lock);
@@ -120,6 +121,7 @@ CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr ptr,
 	err = export(&p, handle);
 	for (unsigned int i = 0; i < p.n; i++) {
 		pthread_mutex_lock(&drv.lock);
+		p.chunk[i]->exports -= !!err;
 		last = drv_chunk_drop(p.chunk[i]);
 		pthread_mutex_unlock(&drv.lock);
 		if (last)

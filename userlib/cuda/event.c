@@ -156,15 +156,13 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 	return cuEventRecordWithFlags(event, stream, 0);
 }
 
-/* Has what @event recorded ended?  @t: when, @recorded: was there anything */
-static CUresult event_end(CUevent event, bool block, bool *recorded,
-			  uint64_t *t)
+/* Has what @event recorded, if anything, ended?  @t: when */
+static CUresult event_end(CUevent event, bool block, uint64_t *t)
 {
 	struct drv_job *job;
 	CUresult err = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&drv.lock);
-	*recorded = event->recorded;
 	*t = event->t_record;
 	job = drv_job_ref(event->job);
 	pthread_mutex_unlock(&drv.lock);
@@ -185,7 +183,6 @@ static CUresult event_end(CUevent event, bool block, bool *recorded,
 
 static CUresult event_ask(CUevent handle, bool block)
 {
-	bool recorded;
 	CUevent event;
 	uint64_t t;
 	CUresult err = drv_event_get(handle, &event);
@@ -194,7 +191,7 @@ static CUresult event_ask(CUevent handle, bool block)
 		return err;
 	err = drv_ctx_state(event->ctx);
 	if (!err)
-		err = event_end(event, block, &recorded, &t);
+		err = event_end(event, block, &t);
 	if (!err && block)
 		drv_pools_settle(event->ctx->dev);
 	drv_obj_put(&event->obj);
@@ -211,9 +208,18 @@ CUresult cuEventSynchronize(CUevent event)
 	return event_ask(event, true);
 }
 
+static bool has_time(CUevent event)
+{
+	bool recorded;
+
+	pthread_mutex_lock(&drv.lock);
+	recorded = event->recorded;
+	pthread_mutex_unlock(&drv.lock);
+	return recorded && !(event->flags & CU_EVENT_DISABLE_TIMING);
+}
+
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 {
-	bool recorded[2] = { false, false };
 	CUevent event[2] = { NULL, NULL };
 	CUevent handle[2] = { start, end };
 	uint64_t t[2] = { 0, 0 };
@@ -225,16 +231,11 @@ CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < 2 && !err; i++)
 		err = drv_event_get(handle[i], &event[i]);
-	for (int i = 0; i < 2 && !err; i++) {
-		if (event[i]->flags & CU_EVENT_DISABLE_TIMING)
-			err = CUDA_ERROR_INVALID_HANDLE;
-		else
-			err = event_end(event[i], false, &recorded[i], &t[i]);
-		if (!err && !recorded[i])
-			err = CUDA_ERROR_INVALID_HANDLE;
-	}
-	if (!err && event[0]->ctx->dev != event[1]->ctx->dev)
+	if (!err && (!has_time(event[0]) || !has_time(event[1]) ||
+		     event[0]->ctx->dev != event[1]->ctx->dev))
 		err = CUDA_ERROR_INVALID_HANDLE;
+	for (int i = 0; i < 2 && !err; i++)
+		err = event_end(event[i], false, &t[i]);
 	if (!err)
 		*ms = (float)((double)(int64_t)(t[1] - t[0]) / 1e6);
 	for (int i = 0; i < 2; i++)

@@ -83,11 +83,21 @@ static CUresult by_hand_run(struct drv_job *job, void *arg)
 	return err;
 }
 
+/*
+ * A synchronous fill need not wait, and as on a real GPU does not where that is long,
+ * unless the memory asks for it.
+ */
+static bool is_left(CUstream stream, const struct drv_place *to)
+{
+	return to->device && !to->sync_memops && drv_stream_held(stream);
+}
+
 static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 			   size_t n, CUstream handle, bool sync)
 {
 	struct drv_place to = { 0 };
 	struct drv_sink *sink = NULL;
+	bool left = false;
 	CUstream stream;
 	size_t len;
 	CUresult err = drv_stream_get(handle, NULL, &stream);
@@ -104,12 +114,8 @@ static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 		err = CUDA_ERROR_INVALID_VALUE;
 	if (err || !len)
 		goto out;
-	/*
-	 * A fill need not wait, and as on a real GPU does not where that is long,
-	 * unless the memory asks for it.
-	 */
-	if (sync && to.device && !to.sync_memops && drv_stream_held(stream))
-		sync = false;
+	left = sync && is_left(stream, &to);
+	sync = sync && !left;
 	if (!drv_place_on(stream, &to)) {
 		/* Host memory, or that of another device */
 		const struct drv_span span[2] = { { to.addr, len } };
@@ -133,6 +139,8 @@ static CUresult fill_piece(CUdeviceptr dst, uint64_t value, unsigned int width,
 	err = put_jobs(stream, sink, NULL, &to, value, width, len, sync);
 	drv_sink_put(sink);
 out:
+	if (!err && left)
+		err = drv_left(stream, dst);
 	drv_place_put(&to);
 	drv_obj_put(&stream->obj);
 	return err;
@@ -165,19 +173,19 @@ CUresult drv_fill(CUdeviceptr dst, uint64_t value, unsigned int width,
 
 /* ---- two dimensions ---- */
 
-/* A fill need not wait, and as on a real GPU does not where that is long */
-static bool waits(CUdeviceptr dst, size_t len, CUstream handle)
+/* Likewise rows, the first of which is there */
+static bool rows_left(CUdeviceptr dst, size_t len, CUstream handle)
 {
 	struct drv_place to = { 0 };
 	CUstream stream;
-	bool held;
+	bool left;
 
 	if (drv_stream_get(handle, NULL, &stream))
-		return true;
-	held = !drv_place_get(dst, len, &to) && to.device && drv_stream_held(stream);
+		return false;
+	left = !drv_place_get(dst, len, &to) && is_left(stream, &to);
 	drv_place_put(&to);
 	drv_obj_put(&stream->obj);
-	return !held;
+	return left;
 }
 
 /* @pitch is in bytes, @columns in elements */
@@ -186,6 +194,7 @@ static CUresult fill_2d(CUdeviceptr dst, size_t pitch, uint64_t value,
 			CUstream stream, bool sync)
 {
 	size_t len, all;
+	bool left;
 	CUresult err = drv_ready();
 
 	if (err || !columns || !rows)
@@ -202,10 +211,11 @@ static CUresult fill_2d(CUdeviceptr dst, size_t pitch, uint64_t value,
 		return CUDA_ERROR_INVALID_VALUE;
 	/* All of it must be there before any of it is filled */
 	err = drv_check_all(dst, all, stream, DRV_ALONE | DRV_WRITES);
+	left = sync && rows_left(dst, len, stream);
 	for (size_t y = 0; y < rows && !err; y++)
 		err = fill(dst + y * pitch, value, width, columns, stream,
-			   false);
-	if (!err && sync && waits(dst, len, stream))
+			   left);
+	if (!err && sync && !left)
 		err = cuStreamSynchronize(stream);
 	return err;
 }

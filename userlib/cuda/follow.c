@@ -10,7 +10,7 @@
 #include "order.h"
 
 struct deps {
-	const struct CUstream_st *stream;
+	const struct CUstream_st *stream;	/* or NULL: of none */
 	struct drv_job *engine;		/* the last one in the stream's own queue */
 	struct drv_job *few[8];
 	struct drv_job **job;		/* others; no references */
@@ -30,7 +30,7 @@ static void add(struct deps *deps, struct drv_job *job)
 
 	if (!job || drv_is_done(job))
 		return;
-	if (atomic_load(&job->state) == DRV_JOB_QUEUED &&
+	if (deps->stream && atomic_load(&job->state) == DRV_JOB_QUEUED &&
 	    job->file == deps->stream->ctx->file &&
 	    job->queue == deps->stream->queue) {
 		deps->engine = later(deps->engine, job);
@@ -54,6 +54,16 @@ static void add(struct deps *deps, struct drv_job *job)
 	deps->job[deps->n++] = job;
 }
 
+static void deps_init(struct deps *deps, CUstream stream)
+{
+	deps->stream = stream;
+	deps->engine = NULL;
+	deps->job = deps->few;
+	deps->room = sizeof(deps->few) / sizeof(deps->few[0]);
+	deps->n = 0;
+	deps->failed = false;
+}
+
 /* What the next job of @stream follows; drv.order is held */
 static void collect(struct deps *deps, CUstream stream)
 {
@@ -61,12 +71,7 @@ static void collect(struct deps *deps, CUstream stream)
 	struct drv_job *job;
 	CUstream other;
 
-	deps->stream = stream;
-	deps->engine = NULL;
-	deps->job = deps->few;
-	deps->room = sizeof(deps->few) / sizeof(deps->few[0]);
-	deps->n = 0;
-	deps->failed = false;
+	deps_init(deps, stream);
 	add(deps, stream->last);
 	if (stream->flags & CU_STREAM_NON_BLOCKING)
 		return;
@@ -404,9 +409,52 @@ CUresult drv_stream_mark(CUstream stream, struct drv_job **job)
 }
 
 /*
- * No stream that follows the job is held up by strays, and no context waits for it: it is
- * nobody's.
+ * A job that ends with all of @deps.  No stream follows it that would be held up by it,
+ * and no context waits for it: it is nobody's.
  */
+static CUresult joined_apart(struct drv_file *file, struct deps *deps,
+			     struct drv_job **out)
+{
+	const struct drv_job like = { .kind = DRV_JOB_JOIN, .file = file };
+	CUresult err;
+
+	*out = drv_job_new(&like);
+	if (!*out)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	(*out)->stray = true;
+	err = enter(*out, deps);
+	if (err) {
+		drv_job_put(*out);
+		*out = NULL;
+	}
+	return err;
+}
+
+CUresult drv_range_mark(const struct drv_range *range, struct drv_job **job)
+{
+	struct drv_file *file = NULL;
+	CUresult err = CUDA_SUCCESS;
+	struct drv_job *other;
+	struct deps deps;
+
+	*job = NULL;
+	pthread_mutex_lock(&drv.order);
+	deps_init(&deps, NULL);
+	TAILQ_FOREACH(other, &drv_jobs.pending, link)
+		if (drv_job_uses_range(other, range))
+			add(&deps, other);
+	while ((file = drv_file_next(file)))
+		for (unsigned int q = 0; q < file->num_queues; q++)
+			TAILQ_FOREACH(other, &file->queue[q], link)
+				if (drv_job_uses_range(other, range))
+					add(&deps, other);
+	if (deps.n || deps.failed)
+		err = joined_apart(range->chunk->file, &deps, job);
+	pthread_mutex_unlock(&drv.order);
+	deps_free(&deps);
+	return err;
+}
+
 CUresult drv_stream_mark_all(CUstream stream, struct drv_job **job)
 {
 	struct drv_file *file = NULL;
@@ -426,17 +474,7 @@ CUresult drv_stream_mark_all(CUstream stream, struct drv_job **job)
 			TAILQ_FOREACH(other, &file->queue[q], link)
 				if (other->stray)
 					add(&deps, other);
-	*job = job_of(stream, NULL, DRV_JOB_JOIN);
-	if (*job) {
-		(*job)->ctx = 0;
-		(*job)->stream = 0;
-		(*job)->stray = true;
-	}
-	err = *job ? enter(*job, &deps) : CUDA_ERROR_OUT_OF_MEMORY;
-	if (err) {
-		drv_job_put(*job);
-		*job = NULL;
-	}
+	err = joined_apart(stream->ctx->file, &deps, job);
 	pthread_mutex_unlock(&drv.order);
 	deps_free(&deps);
 	return err;
@@ -502,6 +540,38 @@ static CUresult tail_of(CUstream stream, struct drv_job **job)
 	return err;
 }
 
+struct drv_job *drv_stream_left(CUstream stream, struct drv_job **left)
+{
+	struct drv_job *last, *both = NULL;
+	CUresult err = CUDA_SUCCESS;
+	struct deps deps;
+
+	pthread_mutex_lock(&drv.order);
+	last = drv_job_ref(*last_of(stream));
+	if (!last || !left) {
+		pthread_mutex_unlock(&drv.order);
+		return last;
+	}
+	deps_init(&deps, NULL);
+	/* What the same stream left before ends before */
+	if (*left && ((*left)->stream != stream->id || last->stream != stream->id))
+		add(&deps, *left);
+	add(&deps, last);
+	if (deps.n > 1)
+		err = joined_apart(stream->ctx->file, &deps, &both);
+	else if (deps.n)
+		both = drv_job_ref(deps.job[0]);
+	if (!err) {
+		drv_job_put(*left);
+		*left = both;
+		drv_job_put(last);
+		last = NULL;
+	}
+	pthread_mutex_unlock(&drv.order);
+	deps_free(&deps);
+	return last;
+}
+
 CUresult drv_stream_follow(CUstream stream, struct drv_job *other)
 {
 	struct drv_job *job;
@@ -545,6 +615,7 @@ void drv_stream_leave(CUstream stream)
 		LIST_INSERT_HEAD(&ctx->left, last, left);
 		last->is_left = true;
 	}
+	drv_sink_forward(stream->sink, ctx->gone);
 	pthread_mutex_unlock(&drv.order);
 }
 

@@ -84,6 +84,8 @@ struct drv_device {
 struct drv_sink {
 	atomic_int refs;
 	atomic_int err;			/* CUresult */
+	/* drv.order: of a stream that is gone: where its errors go; a reference */
+	struct drv_sink *forward;
 };
 
 /* Something for a thread of the library to do */
@@ -259,7 +261,7 @@ struct drv_chunk {
 	struct drv_file *file;
 	uint32_t handle;
 	bool block;			/* shared by small allocations */
-	bool exported;			/* a dma-buf may still reach it */
+	unsigned int exports;		/* dma-bufs that may still reach it */
 	unsigned int users;		/* allocations, and calls at work */
 	unsigned long long id;
 	struct drv_mem *mem;		/* of cuMemCreate() */
@@ -311,6 +313,7 @@ struct drv_range {
 	size_t map_size;		/* DRV_RANGE_HOST */
 	unsigned int flags;
 	bool sync_memops;
+	struct drv_job *left;		/* ends with what synchronous calls have left; or NULL */
 	unsigned long long id;
 	LIST_ENTRY(drv_range) link;
 };
@@ -378,6 +381,7 @@ struct CUctx_st {
 	atomic_bool destroyed;
 	uint64_t id;
 	struct drv_sink *fault;		/* of the engine: of all calls from then on */
+	struct drv_sink *gone;		/* of streams that are gone */
 	unsigned int api_version;
 	unsigned int cache_config;
 	size_t limits[3];
@@ -391,6 +395,7 @@ struct CUctx_st {
 	LIST_HEAD(, drv_chunk) blocks;
 	LIST_HEAD(, CUmod_st) modules;
 	LIST_HEAD(, drv_peer) peers;	/* contexts whose memory may be reached */
+	STAILQ_HEAD(, drv_words) words;	/* for events */
 	LIST_ENTRY(CUctx_st) link;
 };
 
@@ -547,6 +552,16 @@ CUresult drv_stream_end(CUstream stream, bool block);
 CUresult drv_stream_mark(CUstream stream, struct drv_job **job);
 /* Likewise, and with what contexts that were given up have in the kernel */
 CUresult drv_stream_mark_all(CUstream stream, struct drv_job **job);
+/*
+ * drv.lock is held: a job that ends with all that uses the memory of @range, of a GPU,
+ * by now; NULL: nothing does.
+ */
+CUresult drv_range_mark(const struct drv_range *range, struct drv_job **job);
+/*
+ * *@left, a job or NULL, is to end with what is last in @stream, too.  Returns that, with
+ * a reference, where there is no memory to note it, or @left is NULL; else NULL.
+ */
+struct drv_job *drv_stream_left(CUstream stream, struct drv_job **left);
 /* Does work of @stream wait for what is not in the kernel? */
 bool drv_stream_held(CUstream stream);
 /* Have what follows in @stream wait for @job */
@@ -557,7 +572,9 @@ bool drv_stream_behind(CUstream stream, struct drv_job *job);
 void drv_stream_leave(CUstream stream);
 /* Let go of what the default stream of @ctx, which nobody uses any more, follows */
 void drv_ctx_forget(CUcontext ctx);
-/* Is something not yet in the kernel that uses that memory? */
+/* Let the kernel forget ended jobs, so that it has room for new ones; no lock is held */
+void drv_reap(struct drv_file *file);
+/* Has something not ended that uses that memory? */
 bool drv_job_uses(struct drv_file *file, uint32_t handle,
 		  const struct drv_span *span);
 /*
@@ -616,7 +633,8 @@ bool drv_chunk_drop(struct drv_chunk *chunk);
 void drv_chunk_free(struct drv_chunk *chunk);
 CUresult drv_device_alloc(CUcontext ctx, size_t size,
 			  enum drv_range_kind kind, CUdeviceptr *out);
-void drv_device_free(CUdeviceptr ptr);
+/* The library's own in @ctx, which nothing uses */
+void drv_device_free(CUcontext ctx, CUdeviceptr ptr);
 void drv_ctx_free_memory(CUcontext ctx);
 
 /* ---- managed.c ---- */
@@ -625,7 +643,8 @@ void drv_advice_free(struct drv_advice *advice);
 
 /* ---- vmm.c ---- */
 void drv_mem_free(struct drv_mem *mem);
-void drv_vmm_unmap(struct drv_chunk *chunk);
+/* Nobody reaches memory there: addresses that the program has reserved and not mapped */
+void *drv_no_access(uint64_t addr, size_t size);
 
 /* ---- pool.c ---- */
 CUresult drv_pool_new(struct drv_device *dev, const CUmemPoolProps *props,
@@ -636,11 +655,13 @@ CUresult drv_pool_get(CUmemoryPool handle, CUmemoryPool *out);
 CUresult drv_pool_current(struct drv_device *dev, bool get, CUmemoryPool *out);
 
 /* ---- slab.c ---- */
-/* Give memory back until no more than @keep bytes are reserved; was there any? */
+/* Give memory back that nobody uses, and keep @keep bytes at least; was there any? */
 bool drv_pool_trim(CUmemoryPool pool, uint64_t keep);
 bool drv_pools_squeeze(struct drv_device *dev);	/* all that nobody uses */
 void drv_pools_settle(struct drv_device *dev);	/* what is above the threshold */
 void drv_pool_give(struct drv_range *range);
+/* cuMemFree() of memory of a pool; false: there is none at @ptr, or it can only be waited for */
+bool drv_pool_memory_free(CUdeviceptr ptr);
 
 /* ---- ipc.c ---- */
 CUresult drv_name_fd(struct drv_name *name, int fd);
@@ -662,6 +683,8 @@ uint64_t drv_shared_last(struct drv_shared *shared);
 CUresult drv_shared_wait(struct drv_shared *shared, uint64_t seq, bool block);
 CUresult drv_shared_await(struct drv_shared *shared, CUstream stream);
 void drv_shared_unuse(struct CUevent_st *event);
+/* And those of @ctx, which is gone */
+void drv_shared_forget(CUcontext ctx);
 /* The recording that @job is has ended, well or badly; drv.order is held */
 void drv_shared_done(struct drv_job *job);
 
@@ -716,6 +739,8 @@ struct drv_place {
 };
 /* drv.lock is held: does @ctx reach it, without another one's engine? */
 bool drv_range_reached(const struct drv_range *range, CUcontext ctx);
+/* A synchronous call has left its work with the memory at @addr to @stream */
+CUresult drv_left(CUstream stream, uint64_t addr);
 CUresult drv_place_get(uint64_t addr, size_t n, struct drv_place *place);
 void drv_place_put(struct drv_place *place);
 /*

@@ -101,11 +101,11 @@ CUresult drv_name_memory(struct drv_range *range, struct drv_name *name)
 	name->offset = range->addr - range->chunk->addr;
 	name->size = range->size;
 	if (!range->export_fd) {
-		range->chunk->exported = true;
 		req.handle = range->chunk->handle;
 		req.size = range->chunk->size;
 		if (drv_call(file->fd, PLN_GPU_IOC_EXPORT, &req))
 			return drv_file_error(file, errno);
+		range->chunk->exports++;
 		range->export_fd = req.fd + 1;
 	}
 	return drv_name_fd(name, range->export_fd - 1);
@@ -382,17 +382,45 @@ CUresult drv_shared_new(CUevent event)
 	return CUDA_SUCCESS;
 }
 
-/* The GPU memory that an event is recorded by, made when it is first needed */
+/* Words of an event that is gone, which had recordings that had not ended */
+struct drv_words {
+	CUdeviceptr at;
+	STAILQ_ENTRY(drv_words) link;
+};
+
+/* Does something write them that has not ended?  drv.lock is held. */
+static bool words_used(CUcontext ctx, CUdeviceptr words)
+{
+	struct drv_range *range = drv_range_find(words, RECORDS * 8);
+
+	return range && range->ctx == ctx &&
+	       drv_job_uses(range->chunk->file, range->chunk->handle,
+			    &(struct drv_span){ words - range->chunk->addr,
+						RECORDS * 8 });
+}
+
+/* The GPU memory that an event is recorded by, got when it is first needed */
 static CUresult words_of(CUevent event, CUdeviceptr *words)
 {
+	struct drv_words *old = NULL;
+	CUcontext ctx = event->ctx;
 	CUdeviceptr made = 0;
 	CUresult err = CUDA_SUCCESS;
 
 	pthread_mutex_lock(&drv.lock);
+	if (!event->words)
+		old = STAILQ_FIRST(&ctx->words);
+	if (old && words_used(ctx, old->at))
+		old = NULL;
+	if (old) {
+		STAILQ_REMOVE_HEAD(&ctx->words, link);
+		event->words = old->at;
+	}
 	*words = event->words;
 	pthread_mutex_unlock(&drv.lock);
+	free(old);
 	if (!*words)
-		err = drv_device_alloc(event->ctx, RECORDS * 8,
+		err = drv_device_alloc(ctx, RECORDS * 8,
 				       DRV_RANGE_DEVICE, &made);
 	if (!made)
 		return err;
@@ -404,7 +432,7 @@ static CUresult words_of(CUevent event, CUdeviceptr *words)
 	*words = event->words;
 	pthread_mutex_unlock(&drv.lock);
 	if (made)	/* another thread was first */
-		drv_device_free(made);
+		drv_device_free(ctx, made);
 	return CUDA_SUCCESS;
 }
 
@@ -646,20 +674,34 @@ CUresult drv_shared_wait(struct drv_shared *shared, uint64_t number, bool block)
 /* The last reference on @event is gone, or its context is */
 void drv_shared_unuse(CUevent event)
 {
-	struct drv_place place;
-	bool used = false;
+	CUcontext ctx = event->ctx;
+	struct drv_words *old;
+	bool used;
 
-	if (!event->words || atomic_load(&event->ctx->destroyed))
+	if (!event->words || atomic_load(&ctx->destroyed))
 		return;
-	/* A recording may be to come: then they go with the context */
-	if (!drv_place_get(event->words, RECORDS * 8, &place)) {
-		used = drv_job_uses(event->ctx->file, place.handle,
-				    &(struct drv_span){ place.offset,
-							RECORDS * 8 });
-		drv_place_put(&place);
+	drv_reap(ctx->file);	/* nobody may have asked for what has ended */
+	pthread_mutex_lock(&drv.lock);
+	used = words_used(ctx, event->words);
+	old = used ? malloc(sizeof(*old)) : NULL;
+	if (old) {
+		/* For another event, once the recording has ended */
+		old->at = event->words;
+		STAILQ_INSERT_TAIL(&ctx->words, old, link);
 	}
+	pthread_mutex_unlock(&drv.lock);
 	if (!used)
-		drv_device_free(event->words);
+		drv_device_free(ctx, event->words);
+}
+
+void drv_shared_forget(CUcontext ctx)
+{
+	struct drv_words *old;
+
+	while ((old = STAILQ_FIRST(&ctx->words))) {
+		STAILQ_REMOVE_HEAD(&ctx->words, link);
+		free(old);
+	}
 }
 
 CUresult cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event_handle)

@@ -53,14 +53,17 @@ struct drv_sink *drv_sink_new(void)
 
 struct drv_sink *drv_sink_ref(struct drv_sink *sink)
 {
-	atomic_fetch_add(&sink->refs, 1);
+	if (sink)
+		atomic_fetch_add(&sink->refs, 1);
 	return sink;
 }
 
 void drv_sink_put(struct drv_sink *sink)
 {
-	if (sink && atomic_fetch_sub(&sink->refs, 1) == 1)
-		free(sink);
+	if (!sink || atomic_fetch_sub(&sink->refs, 1) != 1)
+		return;
+	drv_sink_put(sink->forward);
+	free(sink);
 }
 
 struct drv_job *drv_job_ref(struct drv_job *job)
@@ -247,6 +250,16 @@ static void leave_error(struct drv_sink *sink, CUresult err)
 	atomic_compare_exchange_strong(&sink->err, &none, (int)err);
 }
 
+void drv_sink_forward(struct drv_sink *sink, struct drv_sink *to)
+{
+	CUresult err = (CUresult)atomic_exchange(&sink->err, 0);
+
+	if (err)
+		leave_error(to, err);
+	if (!sink->forward)
+		sink->forward = drv_sink_ref(to);
+}
+
 void drv_finish(struct drv_job *job)
 {
 	struct drv_job_fifo ended = STAILQ_HEAD_INITIALIZER(ended);
@@ -263,7 +276,8 @@ void drv_finish(struct drv_job *job)
 			if (job->shared)
 				drv_shared_done(job);
 			if (job->err)
-				leave_error(job->sink, job->err);
+				leave_error(job->sink->forward ? job->sink->forward :
+							      job->sink, job->err);
 			/* Also by jobs of another context that the work is made of */
 			if (job->err == CUDA_ERROR_ILLEGAL_ADDRESS ||
 			    job->err == CUDA_ERROR_LAUNCH_FAILED)

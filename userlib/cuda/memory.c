@@ -176,7 +176,7 @@ void drv_chunk_free(struct drv_chunk *chunk)
 	if (chunk->home)
 		drv_ctx_destroy(chunk->home);
 	if (chunk->mem) {
-		drv_vmm_unmap(chunk);
+		drv_obj_put(&chunk->mem->obj);
 	} else {
 		/* The kernel first: it takes the mapping's pages back */
 		drv_handle_free(file, chunk->handle);
@@ -254,12 +254,21 @@ CUresult drv_chunk_add(CUcontext ctx, struct drv_chunk *chunk)
 	return CUDA_SUCCESS;
 }
 
+/* drv.lock is held: what is found at its addresses from now on is not @chunk */
+static void chunk_hide(struct drv_chunk *chunk)
+{
+	struct drv_chunk **node = tfind(chunk, &drv.chunks, drv_span_cmp);
+
+	if (node && *node == chunk)
+		tdelete(chunk, &drv.chunks, drv_span_cmp);
+}
+
 /* drv.lock is held.  True: no user is left, the caller frees it unlocked. */
 bool drv_chunk_drop(struct drv_chunk *chunk)
 {
 	if (--chunk->users)
 		return false;
-	tdelete(chunk, &drv.chunks, drv_span_cmp);
+	chunk_hide(chunk);
 	if (chunk->block)
 		LIST_REMOVE(chunk, link);
 	return true;
@@ -302,7 +311,7 @@ static uint64_t block_take(struct drv_chunk *chunk, uint64_t size)
  */
 static void block_give(struct drv_chunk *chunk, uint64_t addr, uint64_t size)
 {
-	if (chunk->block && !chunk->exported)
+	if (chunk->block && !chunk->exports)
 		memset(chunk->map + (addr - chunk->addr) / UNIT, 0,
 		       (size + UNIT - 1) / UNIT);
 }
@@ -404,6 +413,7 @@ void drv_range_free(struct drv_range *range)
 	}
 	if (used)
 		drv_file_unuse(used);
+	drv_job_put(range->left);
 	free(range);
 }
 
@@ -508,6 +518,14 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 		range->opened--;
 		range = NULL;
 	} else if (!err) {
+		/*
+		 * An export may keep the chunk; the addresses are the program's from
+		 * now on, and other memory may be mapped there
+		 */
+		if (range->kind == DRV_RANGE_VMM) {
+			drv_no_access(range->addr, range->size);
+			chunk_hide(range->chunk);
+		}
 		drv_range_del(range);
 	}
 	pthread_mutex_unlock(&drv.lock);
@@ -516,9 +534,7 @@ static CUresult range_take(uint64_t addr, unsigned int kinds, CUresult none,
 	return err;
 }
 
-/* @own: the library's, which only jobs in the kernel use */
-static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
-			      bool own)
+CUresult drv_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
 {
 	struct drv_file *file = NULL;
 	struct drv_range *range = NULL;
@@ -548,7 +564,7 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 	 * in the tree: functions of the program let other threads look it up.
 	 */
 	if (file)
-		err = own ? drv_file_drain(file) : drv_drain(file, &span);
+		err = drv_drain(file, &span);
 	/* As the memory's GPU, the one that it is open on */
 	if (!err && far)
 		err = drv_drain(ctx->file, &span);
@@ -560,18 +576,19 @@ static CUresult take_and_free(uint64_t addr, unsigned int kinds, CUresult none,
 	return err;
 }
 
-CUresult drv_take_and_free(uint64_t addr, unsigned int kinds, CUresult none)
+void drv_device_free(CUcontext ctx, CUdeviceptr ptr)
 {
-	return take_and_free(addr, kinds, none, false);
-}
+	struct drv_range *range = NULL;
 
-/*
- * Of the library's own; the context is alive, and its jobs alone use it.  Stuck,
- * it is freed with the context.
- */
-void drv_device_free(CUdeviceptr ptr)
-{
-	take_and_free(ptr, DRV_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, true);
+	pthread_mutex_lock(&drv.lock);
+	if (range_at(ptr, DRV_KIND(DEVICE), CUDA_ERROR_INVALID_VALUE, &range) ||
+	    range->ctx != ctx)
+		range = NULL;
+	else
+		drv_range_del(range);
+	pthread_mutex_unlock(&drv.lock);
+	if (range)
+		drv_range_free(range);
 }
 
 DRV_PATCHABLE(cuMemFree_v2, CUdeviceptr ptr)
@@ -581,6 +598,8 @@ DRV_PATCHABLE(cuMemFree_v2, CUdeviceptr ptr)
 	/* A thread without a context may free, as on a real GPU */
 	if (!ptr || (err && err != CUDA_ERROR_INVALID_CONTEXT))
 		return err;
+	if (drv_pool_memory_free(ptr))
+		return CUDA_SUCCESS;
 	return drv_take_and_free(ptr, DRV_KIND(DEVICE) | DRV_KIND(MANAGED) |
 				 DRV_KIND(POOL) | DRV_KIND(IMPORTED),
 				 CUDA_ERROR_INVALID_VALUE);

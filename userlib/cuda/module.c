@@ -275,6 +275,12 @@ static CUresult unload(const void *handle, bool library)
 		return err;
 	pthread_mutex_lock(&drv.lock);
 	code = code_find(handle, library);
+	/* One of a library is the library's */
+	if (code && code->of_library) {
+		pthread_mutex_unlock(&drv.lock);
+		drv_obj_put(&code->obj);
+		return CUDA_ERROR_NOT_PERMITTED;
+	}
 	while (code && (module = LIST_FIRST(&code->modules))) {
 		code_del(module);
 		pthread_mutex_unlock(&drv.lock);

@@ -28,6 +28,8 @@ static inline bool drv_is_done(const struct drv_job *job)
 /* ---- job.c ---- */
 /* One more of the kind, the GPU, the stream and the sinks of @like; needs no lock */
 struct drv_job *drv_job_new(const struct drv_job *like);
+/* Errors of @sink, which nobody asks any more, go to @to; that it has already, too */
+void drv_sink_forward(struct drv_sink *sink, struct drv_sink *to);
 /* Have a thread notice the end of @job, which is in the kernel */
 void drv_watch_job(struct drv_job *job);
 /* Nothing is left that @job follows.  Joins that end so are put into @ended. */
@@ -49,7 +51,9 @@ bool drv_job_poll(struct drv_job *job, uint64_t timeout);
 CUresult drv_submit_one(struct drv_job *job, const struct drv_job *pending);
 /* Have a thread give @job to the kernel */
 void drv_dispatch_job(struct drv_job *job);
-/* Let the kernel forget ended jobs, so that it has room for new ones; no lock is held */
-void drv_reap(struct drv_file *file);
+
+/* ---- wait.c ---- */
+/* Does it do something with the memory of @range, which is of a GPU? */
+bool drv_job_uses_range(const struct drv_job *job, const struct drv_range *range);
 
 #endif /* PEERLANE_CUDA_ORDER_H */

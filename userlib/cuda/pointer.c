@@ -235,9 +235,24 @@ CUresult cuPointerGetAttributes(unsigned int n, CUpointer_attribute *attrs,
 	return err;
 }
 
+/* @left, of the memory at @addr, has ended: it keeps the device open no longer */
+static void forget_left(uint64_t addr, struct drv_job *left)
+{
+	struct drv_range *range;
+
+	pthread_mutex_lock(&drv.lock);
+	range = drv_range_find(addr, 1);
+	if (range && range->left == left) {
+		range->left = NULL;
+		drv_job_put(left);	/* not the last reference */
+	}
+	pthread_mutex_unlock(&drv.lock);
+}
+
 CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
 			       CUdeviceptr ptr)
 {
+	struct drv_job *left = NULL;
 	struct drv_range *range;
 	CUresult err = drv_ready();
 
@@ -247,11 +262,38 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attr,
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&drv.lock);
 	range = drv_range_find(ptr, 1);
-	if (range && drv_on_device(range))
+	if (range && drv_on_device(range)) {
 		range->sync_memops = *(const unsigned int *)value != 0;
-	else
+		if (range->sync_memops)
+			left = drv_job_ref(range->left);
+	} else {
 		err = CUDA_ERROR_INVALID_VALUE;
+	}
 	pthread_mutex_unlock(&drv.lock);
+	if (left)
+		err = drv_job_wait(left, true);
+	if (left && !err)
+		forget_left(ptr, left);
+	drv_job_put(left);
+	return err;
+}
+
+CUresult drv_left(CUstream stream, uint64_t addr)
+{
+	struct drv_job *now = NULL;
+	struct drv_range *range;
+	CUresult err = CUDA_SUCCESS;
+
+	pthread_mutex_lock(&drv.lock);
+	range = drv_range_find(addr, 1);
+	/* Another thread may have said meanwhile that nothing is to be left */
+	if (range)
+		now = drv_stream_left(stream, range->sync_memops ? NULL :
+				      &range->left);
+	pthread_mutex_unlock(&drv.lock);
+	if (now)
+		err = drv_job_wait(now, true);
+	drv_job_put(now);
 	return err;
 }
 

@@ -4,7 +4,10 @@
  */
 #include "internal.h"
 
-/* Take the primary context away from its device, with a reference */
+/*
+ * Take the primary context away from its device, with a reference, or NULL.  Who
+ * retained it still has to release it: the count stays.
+ */
 static CUcontext primary_take(struct drv_device *d)
 {
 	CUcontext ctx = d->primary;
@@ -12,7 +15,6 @@ static CUcontext primary_take(struct drv_device *d)
 	if (ctx)
 		atomic_fetch_add(&ctx->obj.refs, 1);
 	d->primary = NULL;
-	d->primary_refs = 0;
 	return ctx;
 }
 
@@ -36,13 +38,9 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
 	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&drv.lock);
-	if (d->primary && atomic_load(&d->primary->file->lost)) {
-		/* A reset took its memory: start afresh, keep the count */
-		unsigned int refs = d->primary_refs;
-
+	/* A reset took its memory: start afresh */
+	if (d->primary && atomic_load(&d->primary->file->lost))
 		lost = primary_take(d);
-		d->primary_refs = refs;
-	}
 	if (!d->primary)
 		err = drv_ctx_new(d, d->primary_flags, true, 3020, &d->primary);
 	if (!err) {
@@ -79,7 +77,8 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 
 /*
  * Everything in the primary context goes, whoever retains it.  Their handles
- * then answer "destroyed", and the next retain makes a new context.
+ * then answer "destroyed", and the next retain makes a new context.  Those who
+ * retained the old one release the new one, if there is one by then.
  */
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {

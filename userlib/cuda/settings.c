@@ -282,6 +282,15 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer)
 	return peer_access(peer, false);
 }
 
+/* What @sink has is told once; *@err: the first one */
+static void take_error(struct drv_sink *sink, CUresult *err)
+{
+	CUresult e = (CUresult)atomic_exchange(&sink->err, 0);
+
+	if (!*err)
+		*err = e;
+}
+
 static CUresult ctx_sync(CUcontext ctx)
 {
 	CUresult err = drv_ctx_state(ctx);
@@ -296,13 +305,10 @@ static CUresult ctx_sync(CUcontext ctx)
 		return err;
 	pthread_mutex_lock(&drv.lock);
 	if (ctx->legacy)
-		err = (CUresult)atomic_exchange(&ctx->legacy->sink->err, 0);
-	LIST_FOREACH(stream, &ctx->streams, link) {
-		CUresult e = (CUresult)atomic_exchange(&stream->sink->err, 0);
-
-		if (!err)
-			err = e;
-	}
+		take_error(ctx->legacy->sink, &err);
+	LIST_FOREACH(stream, &ctx->streams, link)
+		take_error(stream->sink, &err);
+	take_error(ctx->gone, &err);
 	pthread_mutex_unlock(&drv.lock);
 	if (!err && !drained)
 		drv_pools_settle(ctx->dev);

@@ -64,6 +64,7 @@ static void forget(struct drv_block *block)
 	block->left = NULL;
 	drv_range_del(range);
 	drv_job_put(range->after);
+	drv_job_put(range->left);
 	if (range->export_fd)
 		close(range->export_fd - 1);
 	free(range);
@@ -261,8 +262,11 @@ out:
 	return err;
 }
 
-/* Give memory back until no more than @keep bytes are reserved */
-bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
+/*
+ * Give back what nobody uses, while more than @above bytes are reserved and at least
+ * @keep of them stay.
+ */
+static bool trim(CUmemoryPool pool, uint64_t above, uint64_t keep)
 {
 	struct drv_slab *slab;
 	struct drv_block *b;
@@ -272,7 +276,8 @@ bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
 		last = false;
 		pthread_mutex_lock(&drv.lock);
 		LIST_FOREACH(slab, &pool->slabs, link) {
-			if (slab->used || pool->reserved <= keep)
+			if (slab->used || pool->reserved <= above ||
+			    pool->reserved - slab->chunk->size < keep)
 				continue;
 			TAILQ_FOREACH(b, &slab->blocks, link)
 				if (!ended(b, true))
@@ -288,6 +293,11 @@ bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
 		slab_free(slab, last);
 		any = true;
 	}
+}
+
+bool drv_pool_trim(CUmemoryPool pool, uint64_t keep)
+{
+	return trim(pool, 0, keep);
 }
 
 /* One whose last reference is gone is in the list for a moment yet */
@@ -329,13 +339,14 @@ bool drv_pools_squeeze(struct drv_device *dev)
 void drv_pools_settle(struct drv_device *dev)
 {
 	CUmemoryPool pool = NULL;
-	uint64_t keep;
+	uint64_t above;
 
 	while ((pool = next_pool(dev, pool))) {
 		pthread_mutex_lock(&drv.lock);
-		keep = pool->gone ? 0 : pool->threshold;
+		above = pool->gone ? 0 : pool->threshold;
 		pthread_mutex_unlock(&drv.lock);
-		drv_pool_trim(pool, keep);
+		/* As on a real GPU, this may end below the threshold */
+		trim(pool, above, 0);
 	}
 }
 
@@ -384,7 +395,7 @@ static void give(struct drv_block *block, struct drv_job *job)
 	slab->pool->used -= block->asked;
 	slab->used--;
 	block->used = false;
-	block->dead = slab->chunk->exported;
+	block->dead = slab->chunk->exports;
 	block->job = job;
 }
 
@@ -531,6 +542,36 @@ void drv_pool_give(struct drv_range *range)
 	drv_obj_put(&pool->obj);
 }
 
+/* drv.lock is held: what is pending may ask about the memory until @job, taken over, ends */
+static void give_behind(struct drv_range *range, struct drv_job *job)
+{
+	range->after = job;
+	range->block->left = range;
+	give(range->block, drv_job_ref(job));
+}
+
+bool drv_pool_memory_free(CUdeviceptr ptr)
+{
+	struct drv_job *job = NULL;
+	struct drv_range *range;
+
+	pthread_mutex_lock(&drv.lock);
+	range = drv_range_find(ptr, 1);
+	if (!range || range->addr != ptr || range->kind != DRV_RANGE_POOL ||
+	    range->after || drv_range_mark(range, &job)) {
+		pthread_mutex_unlock(&drv.lock);
+		return false;
+	}
+	if (job)
+		give_behind(range, job);
+	else
+		drv_range_del(range);
+	pthread_mutex_unlock(&drv.lock);
+	if (!job)
+		drv_range_free(range);
+	return true;
+}
+
 /* Memory of no pool that is freed when a stream has come so far */
 struct later {
 	CUdeviceptr ptr;
@@ -607,10 +648,7 @@ DRV_PATCHABLE(cuMemFreeAsync, CUdeviceptr ptr, CUstream handle)
 	} else if (!range || range->addr != ptr || range->after) {
 		err = CUDA_ERROR_INVALID_VALUE;
 	} else if (range->kind == DRV_RANGE_POOL && job) {
-		/* What is pending may ask about the memory when its turn comes */
-		range->after = job;
-		range->block->left = range;
-		give(range->block, drv_job_ref(job));
+		give_behind(range, job);
 		job = NULL;
 		range = NULL;
 	} else if (range->kind == DRV_RANGE_POOL) {

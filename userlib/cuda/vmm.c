@@ -18,7 +18,7 @@
 
 #define GRANULE		(2 * MiB)	/* as on NVIDIA's GPUs */
 
-static void *no_access(uint64_t addr, size_t size)
+void *drv_no_access(uint64_t addr, size_t size)
 {
 	return mmap((void *)(uintptr_t)addr, size, PROT_NONE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
@@ -170,8 +170,11 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 		err = drv_file_use(drv_device_get(prop->location.id), &file);
 	if (err)
 		return err;
-	if (drv_call(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
+	while (drv_call(file->fd, PLN_GPU_IOC_ALLOC, &req)) {
 		err = drv_file_error(file, errno);
+		if (err == CUDA_ERROR_OUT_OF_MEMORY &&
+		    drv_pools_squeeze(file->dev))
+			continue;
 		drv_file_unuse(file);
 		return err;
 	}
@@ -356,13 +359,6 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle,
 }
 
 /* ---- maps ---- */
-
-/* Of a chunk of ours that is in no tree any more */
-void drv_vmm_unmap(struct drv_chunk *chunk)
-{
-	no_access(chunk->addr, chunk->size);
-	drv_obj_put(&chunk->mem->obj);
-}
 
 DRV_PATCHABLE(cuMemMap, CUdeviceptr ptr, size_t size, size_t offset,
 	      CUmemGenericAllocationHandle handle, unsigned long long flags)
@@ -553,7 +549,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size,
 				      (void *)(uintptr_t)range->addr,
 				      range->size,
 				      range->chunk->mem->mmap_offset);
-		else if (no_access(range->addr, range->size) == MAP_FAILED)
+		else if (drv_no_access(range->addr, range->size) == MAP_FAILED)
 			err = CUDA_ERROR_OUT_OF_MEMORY;
 		if (err) {
 			range->readers = readers;

@@ -389,6 +389,20 @@ static bool uses_handle(const struct drv_job *job, const struct drv_file *file,
 	return false;
 }
 
+bool drv_job_uses_range(const struct drv_job *job, const struct drv_range *range)
+{
+	const struct drv_span span = { range->addr, range->size };
+	const struct drv_span part = { range->addr - range->chunk->addr, range->size };
+
+	if (job->kind == DRV_JOB_WORK)
+		return overlap(&span, job->span[0].addr, job->span[0].size) ||
+		       overlap(&span, job->span[1].addr, job->span[1].size);
+	for (unsigned int i = 0; i < job->nr_ops; i++)
+		if (op_uses(&job->op[i], &span))
+			return true;
+	return uses_handle(job, range->chunk->file, range->chunk->handle, &part);
+}
+
 void drv_handle_end(struct drv_file *file, uint32_t handle,
 		    const struct drv_span *span)
 {
@@ -410,6 +424,9 @@ bool drv_job_uses(struct drv_file *file, uint32_t handle,
 	pthread_mutex_lock(&drv.order);
 	TAILQ_FOREACH(job, &drv_jobs.pending, link)
 		found = found || uses_handle(job, file, handle, span);
+	for (unsigned int q = 0; q < file->num_queues; q++)
+		TAILQ_FOREACH(job, &file->queue[q], link)
+			found = found || uses_handle(job, file, handle, span);
 	pthread_mutex_unlock(&drv.order);
 	return found;
 }

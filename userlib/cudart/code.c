@@ -57,6 +57,14 @@ static struct image *images;
 static struct symbol *symbols;
 static __thread struct launch *launches;
 
+void rt_code_lock(bool on)
+{
+	if (on)
+		pthread_mutex_lock(&lock);
+	else
+		pthread_mutex_unlock(&lock);
+}
+
 /* ---- what the compiler calls ---- */
 
 void **__cudaRegisterFatBinary(void *wrapper)
@@ -304,34 +312,6 @@ cudaError_t rt_variable(const void *address, size_t offset, size_t n,
 	if (size)
 		*size = have;
 	return cudaSuccess;
-}
-
-/* The contexts of @device are destroyed: load again what was loaded */
-void rt_forget_code(int device)
-{
-	struct image *image;
-	struct symbol *s;
-	CUlibrary *old;
-	size_t n = 0;
-
-	(void)device;			/* libraries are of all contexts */
-	pthread_mutex_lock(&lock);
-	for (s = symbols; s; s = s->next)
-		s->kernel = NULL;
-	for (image = images; image; image = image->next)
-		n += !!image->library;
-	old = calloc(n, sizeof(*old));
-	n = 0;
-	for (image = images; image; image = image->next) {
-		if (old && image->library)
-			old[n++] = image->library;
-		image->library = NULL;
-	}
-	pthread_mutex_unlock(&lock);
-	/* That waits for functions of the program, which may need the lock */
-	for (size_t i = 0; i < n; i++)
-		(void)DRIVER(cuLibraryUnload, old[i]);
-	free(old);
 }
 
 /* ---- managed variables ---- */

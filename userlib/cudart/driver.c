@@ -18,15 +18,45 @@
 
 struct rt_driver rt_driver;
 
+/* A primary context; its handle may be another one's when it is gone */
+struct primary {
+	CUcontext ctx;			/* that we hold, or NULL */
+	unsigned long long id;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	bool tried;
 	cudaError_t err;		/* of starting the driver */
-	CUcontext primary[MAX_DEVICES];	/* that we hold, or NULL */
+	struct primary primary[MAX_DEVICES];
+	CUcontext *ours;		/* handles of all that we ever held */
+	size_t nr_ours;
 } rt;
 
 static __thread cudaError_t last;
 static __thread int device_of_thread;
+
+/*
+ * A child has one thread: what others were at must not be left half done in it, and no
+ * lock taken.  The driver then tells it that it cannot be used.
+ */
+static void fork_begins(void)
+{
+	pthread_mutex_lock(&lock);
+	rt_code_lock(true);
+}
+
+static void fork_ends(void)
+{
+	rt_code_lock(false);
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor))
+static void init(void)
+{
+	pthread_atfork(fork_begins, fork_ends, fork_ends);
+}
 
 cudaError_t rt_end(cudaError_t error)
 {
@@ -119,35 +149,132 @@ cudaError_t rt_start(void)
 	return err;
 }
 
-/* The primary context of @device, which we hold until the program ends */
-cudaError_t rt_primary(int device, CUcontext *ctx)
+static bool is_destroyed(CUresult err)
 {
-	cudaError_t err = cudaSuccess;
+	return err == CUDA_ERROR_INVALID_CONTEXT ||
+	       err == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
 
+/* Has somebody reset the device, by whichever interface? */
+static bool is_gone(const struct primary *primary)
+{
+	unsigned long long id = primary->id;
+	CUresult err;
+
+	if (!primary->ctx || !rt_driver.cuCtxGetId)
+		return false;
+	err = rt_driver.cuCtxGetId(primary->ctx, &id);
+	return is_destroyed(err) || id != primary->id;
+}
+
+/* lock is held */
+static bool is_ours(CUcontext ctx)
+{
+	for (size_t i = 0; i < rt.nr_ours; i++)
+		if (rt.ours[i] == ctx)
+			return true;
+	return false;
+}
+
+/* lock is held */
+static cudaError_t retain(int device, struct primary *primary)
+{
+	CUcontext *more = realloc(rt.ours, (rt.nr_ours + 1) * sizeof(*more));
+	cudaError_t err;
+
+	if (!more)
+		return cudaErrorMemoryAllocation;
+	rt.ours = more;
+	err = rt_from(rt_driver.cuDevicePrimaryCtxRetain(&primary->ctx, device));
+	if (err)
+		return err;
+	(void)DRIVER(cuCtxGetId, primary->ctx, &primary->id);
+	if (!is_ours(primary->ctx))
+		rt.ours[rt.nr_ours++] = primary->ctx;
+	return cudaSuccess;
+}
+
+/*
+ * The primary context of @device, which we hold until it is reset or the program ends.
+ * *@again: it replaces one that a reset has taken.
+ */
+static cudaError_t get_primary(int device, CUcontext *ctx, bool *again)
+{
+	struct primary *primary, anew = { NULL, 0 };
+	cudaError_t err = cudaSuccess;
+	bool gone;
+
+	*again = false;
 	if (device < 0 || device >= MAX_DEVICES)
 		return cudaErrorInvalidDevice;
+	primary = &rt.primary[device];
 	pthread_mutex_lock(&lock);
-	if (!rt.primary[device])
-		err = rt_from(rt_driver.cuDevicePrimaryCtxRetain(
-				&rt.primary[device], device));
-	if (err)
-		rt.primary[device] = NULL;
-	*ctx = rt.primary[device];
+	gone = is_gone(primary);
+	if (gone || !primary->ctx) {
+		err = retain(device, &anew);
+		if (!err) {
+			*primary = anew;
+			*again = gone;
+		}
+	}
+	*ctx = primary->ctx;
 	pthread_mutex_unlock(&lock);
+	/* A reset does not release what it destroys; others may hold what has come since */
+	if (*again)
+		(void)DRIVER(cuDevicePrimaryCtxRelease_v2, device);
 	return err;
+}
+
+static cudaError_t make_current(CUcontext ctx, bool again)
+{
+	cudaError_t err = DRIVER(cuCtxSetCurrent, ctx);
+
+	if (!err && again)
+		rt_place_again();
+	return err;
+}
+
+cudaError_t rt_primary(int device, CUcontext *ctx)
+{
+	bool again;
+	cudaError_t err = get_primary(device, ctx, &again);
+
+	if (!err && again)
+		rt_place_again();
+	return err;
+}
+
+/*
+ * The thread's context, or NULL.  One of ours is none any more when the device has been
+ * reset, by any thread; what is wrong with its own ones the program hears.
+ */
+static cudaError_t get_current(CUcontext *ctx)
+{
+	cudaError_t err = DRIVER(cuCtxGetCurrent, ctx);
+	CUdevice dev;
+
+	if (err || !*ctx || !rt_driver.cuCtxGetDevice ||
+	    !is_destroyed(rt_driver.cuCtxGetDevice(&dev)))
+		return err;
+	pthread_mutex_lock(&lock);
+	if (is_ours(*ctx))
+		*ctx = NULL;
+	pthread_mutex_unlock(&lock);
+	return cudaSuccess;
 }
 
 cudaError_t rt_enter(void)
 {
 	CUcontext ctx = NULL;
+	bool again;
 	cudaError_t err = rt_start();
 
 	if (!err)
-		err = DRIVER(cuCtxGetCurrent, &ctx);
+		err = get_current(&ctx);
 	if (err || ctx)
 		return err;
-	err = rt_primary(device_of_thread, &ctx);
-	return err ? err : DRIVER(cuCtxSetCurrent, ctx);
+	err = get_primary(device_of_thread, &ctx, &again);
+	return err ? err : make_current(ctx, again);
 }
 
 /* ---- which device ---- */
@@ -190,12 +317,13 @@ cudaError_t cudaGetDevice(int *device)
 cudaError_t cudaSetDevice(int device)
 {
 	CUcontext ctx;
+	bool again;
 	cudaError_t err = check_device(device);
 
 	if (!err)
-		err = rt_primary(device, &ctx);
+		err = get_primary(device, &ctx, &again);
 	if (!err)
-		err = DRIVER(cuCtxSetCurrent, ctx);
+		err = make_current(ctx, again);
 	if (!err)
 		device_of_thread = device;
 	return rt_end(err);
@@ -240,7 +368,7 @@ cudaError_t cudaGetDeviceFlags(unsigned int *flags)
 	if (!err && !flags)
 		err = cudaErrorInvalidValue;
 	if (!err)
-		err = DRIVER(cuCtxGetCurrent, &ctx);
+		err = get_current(&ctx);
 	if (!err)
 		err = ctx ? DRIVER(cuCtxGetFlags, flags) :
 			    DRIVER(cuDevicePrimaryCtxGetState,
@@ -262,23 +390,32 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags)
 cudaError_t cudaDeviceReset(void)
 {
 	cudaError_t err = rt_start();
+	struct primary held = { NULL, 0 };
+	bool ours;
 	int device;
 
 	if (err)
 		return rt_end(err);
 	device = current_device();
-	rt_forget_code(device);
+	if (device < MAX_DEVICES) {
+		pthread_mutex_lock(&lock);
+		held = rt.primary[device];
+		pthread_mutex_unlock(&lock);
+	}
+	/* Code is loaded for all devices: the driver places it anew where it is used next */
 	err = DRIVER(cuDevicePrimaryCtxReset_v2, device);
+	if (err)
+		return rt_end(err);
+	/* The next call takes a new one, if another thread has not done so */
 	pthread_mutex_lock(&lock);
-	if (!err && device < MAX_DEVICES && rt.primary[device]) {
-		/* What we held is gone; the next call takes a new one */
-		rt.primary[device] = NULL;
-		rt_driver.cuDevicePrimaryCtxRelease_v2(device);
-	}
+	ours = held.ctx && rt.primary[device].ctx == held.ctx &&
+	       rt.primary[device].id == held.id;
+	if (ours)
+		rt.primary[device].ctx = NULL;
 	pthread_mutex_unlock(&lock);
-	if (!err) {
-		err = DRIVER(cuCtxSetCurrent, NULL);
-		rt_place_again();
-	}
+	if (ours)
+		(void)DRIVER(cuDevicePrimaryCtxRelease_v2, device);
+	err = make_current(NULL, false);
+	rt_place_again();
 	return rt_end(err);
 }

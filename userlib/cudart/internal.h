@@ -33,6 +33,7 @@ cudaError_t rt_end(cudaError_t error);
 cudaError_t rt_start(void);
 /* And the thread has a context: its own, or that of its device */
 cudaError_t rt_enter(void);
+/* The primary context of @device, which need not be the thread's */
 cudaError_t rt_primary(int device, CUcontext *ctx);
 
 /* The errors of the driver have the numbers of the runtime's */
@@ -89,7 +90,7 @@ cudaError_t rt_copy(void *dst, const void *src, size_t n, int kind,
 /* ---- code.c ---- */
 cudaError_t rt_variable(const void *symbol, size_t offset, size_t n,
 			void **ptr, size_t *size);
-void rt_forget_code(int device);
+void rt_code_lock(bool on);		/* for a fork */
 /* New memory for the managed variables whose memory a reset has taken */
 void rt_place_again(void);
 

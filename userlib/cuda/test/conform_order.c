@@ -262,6 +262,15 @@ static void ask_callers(void)
 	CALL(cuMemAlloc_v2, &victim, 1 << 20);
 	meanwhile("of memory of no pool", c_free_async, held);
 	meanwhile("end of a stream that is held", c_destroy, held);
+	CALL(cuMemAllocAsync, &victim, 1 << 20, other);
+	CALL(cuStreamSynchronize, other);
+	meanwhile("freeing memory of a pool", c_free, held);
+	CALL(cuMemAllocAsync, &victim, 1 << 20, other);
+	CALL(cuStreamSynchronize, other);
+	meanwhile("non-blocking stream held", c_free, apart);
+	CALL(cuMemAllocAsync, &victim, 1 << 20, other);
+	CALL(cuStreamSynchronize, other);
+	meanwhile("default stream held", c_free, NULL);
 }
 
 /* ---- synchronous copies and fills in memory of GPUs ---- */
@@ -313,6 +322,74 @@ static CUresult c_peer_second(void)
 	return CALL(cuMemcpyPeer, there, second, mem, ctx, 4096);
 }
 
+static CUresult set_sync(CUdeviceptr at, unsigned int value)
+{
+	return CALL(cuPointerSetAttribute, &value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, at);
+}
+
+static CUresult c_set(void)
+{
+	return set_sync(mem, 1);
+}
+
+static CUresult c_set_behind_copy(void)
+{
+	CUresult err = c_dtod();
+
+	return err ? err : c_set();
+}
+
+static CUresult c_set_behind_fill(void)
+{
+	CUresult err = c_sync_other();
+
+	return err ? err : c_set();
+}
+
+static CUresult c_set_behind_rows(void)
+{
+	CUresult err = c_2d();
+
+	return err ? err : c_set();
+}
+
+static CUresult c_set_of_other(void)
+{
+	CUresult err = c_dtod();
+
+	return err ? err : set_sync(victim, 1);
+}
+
+static CUresult c_set_behind_async(void)
+{
+	CUresult err = CALL(cuMemcpyDtoDAsync_v2, mem, mem + 65536, 4096, held);
+
+	return err ? err : c_set();
+}
+
+/* Is what was asked for before waited for, and what is asked for then? */
+static void ask_sync_memops(void)
+{
+	ASK("other memory", cuMemAlloc_v2, &victim, 1 << 20);
+	meanwhile("set sync memops, default stream held", c_set, NULL);
+	set_sync(mem, 0);
+	meanwhile("behind a synchronous copy", c_set_behind_copy, NULL);
+	set_sync(mem, 0);
+	meanwhile("the same, blocking stream held", c_set_behind_copy, held);
+	set_sync(mem, 0);
+	meanwhile("behind a synchronous fill", c_set_behind_fill, NULL);
+	set_sync(mem, 0);
+	meanwhile("behind one of rows", c_set_behind_rows, NULL);
+	set_sync(mem, 0);
+	meanwhile("of other memory", c_set_of_other, NULL);
+	meanwhile("behind an asynchronous copy", c_set_behind_async, held);
+	meanwhile("cuMemcpyDtoD, sync memops set", c_dtod, NULL);
+	meanwhile("cuMemcpy2D", c_2d, NULL);
+	meanwhile("cuMemsetD8", c_sync_other, NULL);
+	meanwhile("cuMemsetD2D8", c_fill_2d, NULL);
+	set_sync(mem, 0);
+}
+
 void ask_copies(void)
 {
 	ASK("memory", cuMemAlloc_v2, &mem, 1 << 20);
@@ -334,6 +411,7 @@ void ask_copies(void)
 	meanwhile("non-blocking stream held", c_to_second, apart);
 	meanwhile("from it, default stream held", c_from_second, NULL);
 	meanwhile("cuMemcpyPeer to it, default stream held", c_peer_second, NULL);
+	ask_sync_memops();
 	ASK("synchronize the context", cuCtxSynchronize);
 }
 

@@ -286,6 +286,48 @@ void ask_pools(void)
 	ASK("synchronize the context", cuCtxSynchronize);
 }
 
+static uint64_t reserved(CUmemoryPool pool)
+{
+	return value_of(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+}
+
+/* Four pieces of 32 MiB that are free, and all kept */
+static uint64_t free_pieces(CUmemoryPool pool, CUstream s)
+{
+	CUdeviceptr p[4];
+	uint64_t v = ~0ull;
+
+	CALL(cuMemPoolSetAttribute, pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &v);
+	for (int i = 0; i < 4; i++)
+		CALL(cuMemAllocFromPoolAsync, &p[i], 32 * MiB, pool, s);
+	for (int i = 0; i < 4; i++)
+		CALL(cuMemFreeAsync, p[i], s);
+	CALL(cuStreamSynchronize, s);
+	return reserved(pool);
+}
+
+/* How much of what is free stays; in how large pieces it goes is each driver's own */
+static void ask_pool_kept(CUmemoryPool pool, CUstream s)
+{
+	uint64_t keep = 80 * MiB, all;
+
+	CALL(cuMemPoolTrimTo, pool, 0);
+	all = free_pieces(pool, s);
+	SAY("all is reserved", all >= 128 * MiB);
+	ASK("trim to a byte less", cuMemPoolTrimTo, pool, all - 1);
+	SAY("no less is", reserved(pool) == all);
+	ASK("trim to 80 MiB", cuMemPoolTrimTo, pool, keep);
+	SAY("no less is", reserved(pool) >= keep);
+	SAY("but less than before", reserved(pool) < all);
+	all = free_pieces(pool, s);
+	SAY("all is reserved", all >= 128 * MiB);
+	ASK("threshold of 80 MiB", cuMemPoolSetAttribute, pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
+	ASK("synchronize", cuStreamSynchronize, s);
+	SAY("no more is", reserved(pool) <= keep);
+	SAY("but not nothing", reserved(pool) > 0);
+	ASK("trim", cuMemPoolTrimTo, pool, 0);
+}
+
 void ask_pool_order(void)
 {
 	static unsigned char out[4096];
@@ -341,6 +383,7 @@ void ask_pool_order(void)
 	ASK("alloc in a wrong stream", cuMemAllocFromPoolAsync, &q, 4096, pool,
 	    CU_STREAM_PER_THREAD);
 	ASK("plain free", cuMemFree_v2, q);
+	ask_pool_kept(pool, s);
 	ASK("destroy", cuStreamDestroy_v2, s);
 	ASK("destroy", cuStreamDestroy_v2, t);
 	ASK("destroy", cuMemPoolDestroy, pool);

@@ -369,8 +369,15 @@ static void import_pool(void)
 
 static void import_end(void)
 {
+	int type = 77;
+
 	ASK("free in a stream", cuMemFreeAsync, q2, s);
 	ASK("synchronize", cuStreamSynchronize, s);
+	/* It was imported twice */
+	ASK("is it there", cuPointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, q2);
+	ASK("free in a stream, again", cuMemFreeAsync, q2, s);
+	ASK("synchronize", cuStreamSynchronize, s);
+	ASK("is it there", cuPointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, q2);
 	ASK("destroy the imported pool", cuMemPoolDestroy, pool);
 }
 

@@ -123,6 +123,8 @@ static void t_variables(void)
 	OK(cuLibraryGetModule(&n, l));
 	OK(cuModuleGetGlobal_v2(&q, &size, n, "one"));
 	CHECK(p == q && size == 4);
+	IS(cuModuleUnload(n), CUDA_ERROR_NOT_PERMITTED);
+	OK(cuMemcpyDtoH_v2(got, p, 4));
 	OK(cuLibraryUnload(l));
 	IS(cuMemcpyDtoH_v2(got, p, 4), INVALID);
 	/* as the compiler hands it over */
@@ -276,21 +278,24 @@ static void t_library_modules(void)
 	OK(cuModuleGetFunction(&f, m[1], "first"));
 	OK(cuFuncGetModule(&again, f));
 	CHECK(again == m[1]);
-	OK(cuCtxDestroy_v2(other));
-	IS(cuModuleGetFunction(&f, m[1], "first"), CUDA_ERROR_INVALID_HANDLE);
+	/* It goes with its library, or with its context */
+	IS(cuModuleUnload(m[0]), CUDA_ERROR_NOT_PERMITTED);
+	OK(cuModuleGetFunction(&f, m[0], "first"));
 	/* The C library keeps the first places that are given back for itself */
 	for (int i = 0; i < 10; i++)
 		OK(cuModuleLoadData(&x[i], ptx));
 	for (int i = 0; i < 10; i++)
 		OK(cuModuleUnload(x[i]));
-	OK(cuModuleUnload(m[0]));
+	OK(cuCtxDestroy_v2(other));
+	IS(cuModuleGetFunction(&f, m[1], "first"), CUDA_ERROR_INVALID_HANDLE);
 	/* One that lies where that lay */
-	for (int i = 0; i < 1000 && victim != m[0]; i++)
+	for (int i = 0; i < 1000 && victim != m[1]; i++)
 		OK(cuModuleLoadData(&victim, ptx));
 #ifndef __SANITIZE_ADDRESS__ /* which keeps the place, and says itself if that is used */
-	CHECK(victim == m[0]);
+	CHECK(victim == m[1]);
 #endif
 	OK(cuLibraryUnload(l));
+	IS(cuModuleGetFunction(&f, m[0], "first"), CUDA_ERROR_INVALID_HANDLE);
 	OK(cuModuleGetFunction(&f, victim, "second"));
 	end(ctx);
 }
@@ -455,6 +460,7 @@ static void t_host_function(void)
 	fake_bad_jobs(1, -EIO, 1);
 	OK(cuLaunchHostFunc(s, note, &seen));
 	OK(cuMemsetD8Async(p, 5, 1, s));
+	OK(cuMemsetD8Async(p, 6, 1, s));	/* which works */
 	OK(cuStreamAddCallback(s, note_status, &seen, 0));
 	OK(cuLaunchHostFunc(s, note, &seen));	/* such one is not called then */
 	CHECK(write(seen.gate[1], "ggg", 3) == 3);

@@ -520,6 +520,9 @@ static void modules(void)
 	printf("%s\n", name);
 	ASK("its function", cuKernelGetFunction, &f, k);
 	ASK("its module", cuLibraryGetModule, &m, l);
+	ASK("unload its module", cuModuleUnload, m);
+	ASK("its module, after", cuLibraryGetModule, &m, l);
+	ASK("kernel, after", cuLibraryGetKernel, &k, l, "drv_nothing");
 	ASK("unload library", cuLibraryUnload, l);
 	ASK("unload no library", cuLibraryUnload, NULL);
 }

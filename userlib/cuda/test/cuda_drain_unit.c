@@ -336,13 +336,61 @@ static void t_free_async_stuck(void)
 	OK(cuMemcpyDtoH_v2(out, again, 4096));
 	CHECK(out[0] == 0x55 && out[4095] == 0x55);
 	OK(cuMemFree_v2(again));
+	OK(cuMemFree_v2(t.p[0]));	/* waits for the copy */
 	/* All that the copy held is given back */
 	OK(cuMemPoolTrimTo(pool, 0));
-	OK(cuMemFree_v2(t.p[0]));
 	/* A thread still looks at the other GPU's work for a moment */
 	for (int i = 0; i < 3000 && fake_files() != 1; i++)
 		nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
 	end(t.ctx[0]);
+}
+
+/* Memory of a pool is freed at once, and is another one's when nothing uses it any more */
+static void t_free_pool(void)
+{
+	CUcontext ctx = start(&one);
+	atomic_int go = 0, use = 0;
+	unsigned char b = 0;
+	CUdeviceptr p, q, r;
+	CUmemoryPool pool;
+	CUstream s, t;
+
+	alarm(60);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&t, CU_STREAM_NON_BLOCKING));
+	OK(cuDeviceGetDefaultMemPool(&pool, 0));
+	OK(cuMemAllocAsync(&p, 4096, s));
+	OK(cuMemAllocAsync(&r, 4096, s));
+	OK(cuStreamSynchronize(s));
+	/* Beside a function, and other work */
+	OK(cuLaunchHostFunc(t, stuck, &go));
+	OK(cuMemsetD8Async(r, 1, 4096, t));
+	OK(cuMemFree_v2(p));
+	IS(cuStreamQuery(t), CUDA_ERROR_NOT_READY);
+	IS(cuMemFree_v2(p), INVALID);
+	OK(cuMemAllocAsync(&q, 4096, s));
+	CHECK(q == p);
+	OK(cuStreamSynchronize(s));
+	/* While it is yet to be filled: nobody else gets it before */
+	OK(cuLaunchHostFunc(s, stuck, &use));
+	OK(cuMemsetD8Async(q, 0x11, 4096, s));
+	OK(cuMemFree_v2(q));
+	IS(cuMemFree_v2(q), INVALID);
+	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	OK(cuMemAllocAsync(&p, 4096, NULL));
+	CHECK(p != q);
+	OK(cuMemsetD8_v2(p, 0x22, 4096));
+	atomic_store(&use, 1);
+	OK(cuStreamSynchronize(s));
+	OK(cuMemcpyDtoH_v2(&b, p, 1));
+	CHECK(b == 0x22);
+	IS(cuStreamQuery(t), CUDA_ERROR_NOT_READY);
+	atomic_store(&go, 1);
+	OK(cuCtxSynchronize());
+	OK(cuMemFree_v2(p));
+	OK(cuMemFree_v2(r));
+	OK(cuMemPoolTrimTo(pool, 0));
+	end(ctx);
 }
 
 /* ---- calls that wait ---- */
@@ -428,9 +476,9 @@ static void await_dispatcher(struct drv_file *file)
 
 static void await_held(void)
 {
-	for (int i = 0; i < 3000 && !fake_held_submits(); i++)
+	for (int i = 0; i < 3000 && !fake_held(FAKE_SUBMIT); i++)
 		nap(10);
-	CHECK(fake_held_submits() == 1);
+	CHECK(fake_held(FAKE_SUBMIT) == 1);
 }
 
 /* Work that was pending, and that the driver has not taken yet, uses the memory */
@@ -472,11 +520,11 @@ static void t_free_submitted(void)
 			OK(cuMemcpyHtoDAsync_v2(p, m, 4096, s));
 		else
 			OK(cuMemsetD8Async(calls[i].ptr, 7, 4096, s));
-		fake_hold_submits(true);
+		fake_hold(FAKE_SUBMIT, true);
 		atomic_store(&go, 1);
 		await_held();
 		call_begin(&calls[i]);
-		fake_hold_submits(false);
+		fake_hold(FAKE_SUBMIT, false);
 		call_end(&calls[i]);
 		CHECK(fake_jobs() == 0);
 		OK(cuStreamSynchronize(s));
@@ -503,12 +551,12 @@ static void t_free_submitted_far(void)
 	OK(cuCtxSetCurrent(t.ctx[1]));
 	OK(cuLaunchHostFunc(t.s[1], stuck, &go));
 	OK(cuMemcpyHtoDAsync_v2(t.p[1], t.h, 4096, t.s[1]));
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	atomic_store(&go, 1);
 	await_held();
 	OK(cuMemFreeHost(m));
 	call_begin(&call);
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	call_end(&call);
 	CHECK(fake_jobs() == 0);
 	OK(cuMemcpyDtoH_v2(out, t.p[1], 4096));
@@ -863,7 +911,7 @@ static void destroy_asked(int error, bool pending)
 	/* A job that ends makes room */
 	if (error == EAGAIN)
 		OK(cuMemsetD8Async(r, 0, 4096, s[1]));
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	if (pending) {
 		atomic_store(&go, 1);
 	} else {
@@ -884,7 +932,7 @@ static void destroy_asked(int error, bool pending)
 	n = fake_calls(FAKE_SUBMIT);
 	if (error == EAGAIN)
 		fake_fail(FAKE_SUBMIT, 1, EAGAIN);
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	if (pending)
 		IS(cuStreamSynchronize(s[0]), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	else
@@ -948,14 +996,14 @@ static void destroy_between(struct call *call, CUcontext ctx)
 	struct call end = { .fn = destroy, .ctx = ctx };
 
 	atomic_fetch_add(&ctx->obj.refs, 1);
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	CHECK(!pthread_create(&call->thread, NULL, call_run, call));
 	await_held();
 	CHECK(!pthread_create(&end.thread, NULL, call_run, &end));
 	for (int i = 0; i < 3000 && !atomic_load(&ctx->destroyed); i++)
 		nap(10);
 	CHECK(atomic_load(&ctx->destroyed));
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	call_end(call);
 	call_end(&end);
 	drv_ctx_put(ctx);
@@ -1064,7 +1112,7 @@ static void t_steps_opened(void)
 	OK(cuCtxSetCurrent(maker));
 	call.ctx = maker;
 	call.ptr = p;
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	call_begin(&call);
 	await_held();
 	atomic_store(&clock_step, 121000000000ull);
@@ -1072,7 +1120,7 @@ static void t_steps_opened(void)
 	atomic_store(&clock_step, 0);
 	OK(cuMemAlloc_v2(&q, 2 * MiB));
 	CHECK(number_of(q) == number);
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	call_end(&call);
 	OK(cuCtxSynchronize());
 	OK(cuMemcpyDtoH_v2(out, q, 2 * MiB));
@@ -1137,7 +1185,7 @@ static void steps_by_hand(bool fill)
 	OK(cuMemsetD8_v2(to, 0x11, 2 * MiB));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	n = fake_calls(FAKE_SUBMIT);
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	if (fill)
 		OK(cuMemsetD8Async(p, 7, size, s));
 	else
@@ -1151,7 +1199,7 @@ static void steps_by_hand(bool fill)
 	CHECK(number_of(q) == number);
 	if (fill)
 		fake_bad_jobs(1, 0, 0);	/* what it does is of no interest */
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	OK(cuCtxSetCurrent(near));
 	IS(cuStreamSynchronize(s), CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	CHECK(fake_calls(FAKE_SUBMIT) == n + 1);
@@ -1172,27 +1220,78 @@ static void t_steps_fill_by_hand(void)
 	steps_by_hand(true);
 }
 
-/* Nor is what the library itself has lost, if it cannot be freed yet */
-static void t_free_own(void)
+/* The end of an event for other processes waits for nothing, whatever is under way */
+static void t_event_end(void)
 {
 	struct fake_config cfg = manual(1);
 	CUcontext ctx = start(&cfg);
-	CUdeviceptr p;
+	CUdeviceptr p, q, words;
 	CUstream s;
 	CUevent e;
 
-	OK(cuMemAlloc_v2(&p, 2 * MiB));
+	OK(cuMemAlloc_v2(&p, 4096));
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	/* With other work, which has begun */
 	OK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
-	OK(cuEventRecord(e, s));	/* takes some */
+	OK(cuEventRecord(e, s));
 	OK(cuStreamSynchronize(s));
 	OK(cuMemsetD8Async(p, 1, 4096, s));
-	atomic_store(&clock_step, 121000000000ull);
-	fake_fail(FAKE_WAIT, 1, ETIMEDOUT);
+	words = e->words;
 	OK(cuEventDestroy_v2(e));
-	atomic_store(&clock_step, 0);
-	OK(cuMemFree_v2(p));
+	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	/* Its memory is given back */
+	OK(cuMemAlloc_v2(&q, 512));
+	CHECK(q == words);
+	OK(cuMemFree_v2(q));
+	OK(cuStreamSynchronize(s));
+	/* With its own recording: that has its memory until then, and more */
+	OK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	OK(cuEventRecord(e, s));
+	words = e->words;
+	OK(cuEventDestroy_v2(e));
+	IS(cuStreamQuery(s), CUDA_ERROR_NOT_READY);
+	OK(cuMemAlloc_v2(&q, 512));
+	CHECK(q != words);
+	OK(cuStreamSynchronize(s));
 	end(ctx);
+}
+
+/* Events come and go with what has ended, or with what has not: neither takes memory */
+static void event_rounds(bool pending)
+{
+	struct fake_config cfg = manual(1);
+	size_t before, after, total;
+	CUcontext ctx;
+	CUstream s;
+	CUevent e;
+
+	ctx = start(&cfg);
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 5000; i++) {
+		OK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+		OK(cuEventRecord(e, s));
+		if (!i)
+			OK(cuMemGetInfo_v2(&before, &total));
+		for (unsigned int q = 0; q < cfg.queues && !pending; q++)
+			fake_step(0, q, 1);	/* nobody asks */
+		OK(cuEventDestroy_v2(e));
+		if (pending)
+			OK(cuStreamSynchronize(s));
+	}
+	OK(cuMemGetInfo_v2(&after, &total));
+	CHECK(after >= before);
+	OK(cuStreamSynchronize(s));
+	end(ctx);
+}
+
+static void t_event_rounds(void)
+{
+	event_rounds(false);
+}
+
+static void t_event_rounds_pending(void)
+{
+	event_rounds(true);
 }
 
 /* ---- values that never come ---- */
@@ -1337,6 +1436,7 @@ static const struct unit_test tests[] = {
 	{ "a peer's memory is freed behind all engines", t_free_peer },
 	{ "and behind one whose last context was given up", t_free_stuck },
 	{ "memory of a pool behind such a one", t_free_async_stuck },
+	{ "memory of a pool is freed behind nothing", t_free_pool },
 	{ "memory is freed behind work that is being submitted", t_free_submitted },
 	{ "and behind another GPU's", t_free_submitted_far },
 	{ "a context ends behind work that is being submitted", t_destroy_submitted },
@@ -1357,7 +1457,9 @@ static const struct unit_test tests[] = {
 	{ "a context ends between the steps of a fill", t_steps_fill },
 	{ "a context ends between the steps of a copy by the library", t_steps_copy_by_hand },
 	{ "a context ends between the steps of a fill by the library", t_steps_fill_by_hand },
-	{ "what the library could not free goes with the context", t_free_own },
+	{ "an event for other processes ends before what is under way", t_event_end },
+	{ "memory of events whose recording has ended", t_event_rounds },
+	{ "memory of events whose recording has not", t_event_rounds_pending },
 	{ "a context ends before a value comes", t_value_destroy },
 	{ "memory is freed while values are awaited", t_value_free },
 	{ "looks at a value are no progress", t_value_progress },

@@ -118,6 +118,65 @@ static void t_host_error(void)
 	end(ctx);
 }
 
+struct left {
+	struct work w;
+	void *to;
+	atomic_int go;
+};
+
+/* A copy behind the gate, in the default stream of a thread that ends */
+static void *copy_and_end(void *arg)
+{
+	struct left *l = arg;
+
+	OK(cuCtxSetCurrent(l->w.ctx));
+	OK(cuLaunchHostFunc(CU_STREAM_PER_THREAD, let, &l->go));
+	OK(cuMemcpyDtoHAsync_v2(l->to, l->w.p, 1, CU_STREAM_PER_THREAD));
+	return NULL;
+}
+
+static void open_gate(struct left *l)
+{
+	fake_fail(FAKE_SUBMIT, 1, ENOMEM);
+	atomic_store(&l->go, 1);
+}
+
+/* It is told, too, where the stream is gone by then: by its context */
+static void t_host_error_left(void)
+{
+	CUcontext ctx = start(&one);
+	struct left l = { .w = work() };
+	pthread_t thread;
+
+	OK(cuMemAllocHost_v2(&l.to, 4096));
+	OK(cuLaunchHostFunc(l.w.s, let, &l.go));
+	OK(cuMemcpyDtoHAsync_v2(l.to, l.w.p, 1, l.w.s));
+	OK(cuStreamDestroy_v2(l.w.s));
+	open_gate(&l);
+	IS(cuCtxSynchronize(), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuCtxSynchronize());
+	/* Nobody has asked for it when the stream goes */
+	atomic_store(&l.go, 0);
+	OK(cuStreamCreate(&l.w.s, 0));
+	OK(cuLaunchHostFunc(l.w.s, let, &l.go));
+	OK(cuMemcpyDtoHAsync_v2(l.to, l.w.p, 1, l.w.s));
+	OK(cuEventRecord(l.w.e, l.w.s));
+	open_gate(&l);
+	IS(cuEventSynchronize(l.w.e), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuStreamDestroy_v2(l.w.s));
+	IS(cuCtxSynchronize(), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuCtxSynchronize());
+	/* With its thread */
+	atomic_store(&l.go, 0);
+	CHECK(!pthread_create(&thread, NULL, copy_and_end, &l));
+	pthread_join(thread, NULL);
+	open_gate(&l);
+	IS(cuCtxSynchronize(), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuCtxSynchronize());
+	OK(cuCtxDestroy_v2(l.w.ctx));
+	end(ctx);
+}
+
 static void t_reset(void)
 {
 	CUcontext ctx = start(&one), next;
@@ -815,6 +874,7 @@ static void t_open(void)
 static const struct unit_test tests[] = {
 	{ "engine errors", t_engine_error },
 	{ "an error of the host", t_host_error },
+	{ "an error of the host in a stream that is gone", t_host_error_left },
 	{ "GPU reset", t_reset },
 	{ "GPU reset that nobody noticed", t_reset_unnoticed },
 	{ "GPU reset under work", t_reset_under_work },

@@ -502,6 +502,37 @@ static void t_dmabuf(void)
 	end(ctx);
 }
 
+/* Where no dma-buf was made, none reaches the memory: it is given again */
+static void t_dmabuf_failed(void)
+{
+	CUcontext ctx = start(&one);
+	CUipcMemHandle handle;
+	CUdeviceptr other, p, q;
+	int fd;
+
+	for (int i = 0; i < 2; i++) {
+		/* Whose block stays */
+		OK(cuMemAlloc_v2(&other, FAKE_PAGE));
+		OK(cuMemAlloc_v2(&p, FAKE_PAGE));
+		fake_fail(FAKE_EXPORT, 1, ENOMEM);
+		IS(i ? cuIpcGetMemHandle(&handle, p) :
+		       EXPORT(&fd, p, FAKE_PAGE), CUDA_ERROR_OUT_OF_MEMORY);
+		OK(cuMemFree_v2(p));
+		OK(cuMemAlloc_v2(&q, FAKE_PAGE));
+		CHECK(p == q);
+		/* A dma-buf that there is keeps it */
+		OK(EXPORT(&fd, q, FAKE_PAGE));
+		fake_fail(FAKE_EXPORT, 1, ENOMEM);
+		IS(EXPORT(&fd, q, FAKE_PAGE), CUDA_ERROR_OUT_OF_MEMORY);
+		OK(cuMemFree_v2(q));
+		OK(cuMemAlloc_v2(&p, FAKE_PAGE));
+		CHECK(p != q);
+		OK(cuCtxDestroy_v2(ctx));
+		OK(cuCtxCreate_v2(&ctx, 0, 0));
+	}
+	end(ctx);
+}
+
 static void t_no_dmabuf(void)
 {
 	struct fake_config cfg = one;
@@ -532,6 +563,7 @@ static const struct unit_test tests[] = {
 	{ "what advice on managed memory costs", t_advice_memory },
 	{ "freeing without a context", t_free_without },
 	{ "dma-buf export", t_dmabuf },
+	{ "a dma-buf export that fails", t_dmabuf_failed },
 	{ "no dma-buf export", t_no_dmabuf },
 };
 

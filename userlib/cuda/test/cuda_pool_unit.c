@@ -3,6 +3,8 @@
  * Memory pools, managed memory, batches, fills of two dimensions, and dma-bufs of
  * several mappings, on the fake driver.
  */
+#include <sys/mman.h>
+
 #include "unit.h"
 
 static const struct fake_config window = {
@@ -137,6 +139,11 @@ static void t_accounts(void)
 {
 	CUcontext ctx = start(&one);
 	CUmemoryPool pool = make(0, 0), own;
+	CUmemAllocationProp by_hand = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUmemGenericAllocationHandle h = 0, more;
 	CUdeviceptr p[300], q;
 	uint64_t zero = 0;
 	CUevent e;
@@ -185,6 +192,8 @@ static void t_accounts(void)
 	OK(cuCtxSynchronize());
 	CHECK(RESERVED(pool) == 12 * MiB);
 	OK(cuMemPoolTrimTo(pool, 7 * MiB));
+	CHECK(RESERVED(pool) == 12 * MiB);	/* less than that would stay */
+	OK(cuMemPoolTrimTo(pool, 6 * MiB));
 	CHECK(RESERVED(pool) == 6 * MiB);
 	OK(cuMemPoolTrimTo(pool, 0));
 	CHECK(RESERVED(pool) == 6 * MiB);	/* in use */
@@ -203,6 +212,15 @@ static void t_accounts(void)
 	CHECK(RESERVED(own) == 0);
 	IS(cuMemAllocAsync(&p[0], 40 * MiB, NULL), CUDA_ERROR_OUT_OF_MEMORY);
 	OK(cuMemFree_v2(q));
+	/* And to memory by hand */
+	OK(cuMemAllocAsync(&q, 40 * MiB, NULL));
+	OK(cuMemFreeAsync(q, NULL));
+	OK(cuStreamSynchronize(NULL));
+	CHECK(RESERVED(own) == 40 * MiB);
+	OK(cuMemCreate(&h, 40 * MiB, &by_hand, 0));
+	CHECK(RESERVED(own) == 0);
+	IS(cuMemCreate(&more, 40 * MiB, &by_hand, 0), CUDA_ERROR_OUT_OF_MEMORY);
+	OK(cuMemRelease(h));
 	/* Another pool of the same device gives back too */
 	pool = make(0, 0);
 	keep_all(pool);
@@ -213,6 +231,48 @@ static void t_accounts(void)
 	OK(cuMemPoolTrimTo(own, 0));
 	OK(cuMemPoolDestroy(pool));
 	end(ctx);
+}
+
+/* No less stays than who trims is to keep; the threshold is for what is above it */
+static void kept(bool by_threshold)
+{
+	static const size_t sizes[] = { 2 * MiB, 4 * MiB, 2 * MiB };
+	CUcontext ctx = start(&one);
+	CUmemoryPool pool = make(0, 0);
+	uint64_t keep = 5 * MiB, stays;
+	CUdeviceptr p[3];
+
+	keep_all(pool);
+	for (int i = 0; i < 3; i++)
+		OK(cuMemAllocFromPoolAsync(&p[i], sizes[i], pool, NULL));
+	for (int i = 0; i < 3; i++)
+		OK(cuMemFreeAsync(p[i], NULL));
+	OK(cuCtxSynchronize());
+	CHECK(RESERVED(pool) == 8 * MiB);
+	if (by_threshold) {
+		OK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+					 &keep));
+		OK(cuCtxSynchronize());
+	} else {
+		OK(cuMemPoolTrimTo(pool, keep));
+	}
+	stays = RESERVED(pool);
+	CHECK(by_threshold ? stays < keep : stays == 6 * MiB);
+	CHECK(stays);
+	OK(cuMemPoolTrimTo(pool, 8 * MiB));
+	CHECK(RESERVED(pool) == stays);
+	OK(cuMemPoolDestroy(pool));
+	end(ctx);
+}
+
+static void t_trim(void)
+{
+	kept(false);
+}
+
+static void t_threshold(void)
+{
+	kept(true);
 }
 
 static void t_limits(void)
@@ -551,6 +611,82 @@ static void t_parts(void)
 	end(ctx);
 }
 
+struct exporter {
+	CUcontext ctx;
+	CUdeviceptr p;
+	int fd;
+	CUresult err;
+	pthread_t thread;
+};
+
+static void *export_run(void *arg)
+{
+	struct exporter *e = arg;
+
+	OK(cuCtxSetCurrent(e->ctx));
+	e->err = EXPORT(&e->fd, e->p, 2 * MiB);
+	return NULL;
+}
+
+/* Another thread's export stays in the driver until export_end() */
+static void export_begin(struct exporter *e)
+{
+	fake_hold(FAKE_EXPORT, true);
+	CHECK(!pthread_create(&e->thread, NULL, export_run, e));
+	for (int i = 0; i < 10000 && !fake_held(FAKE_EXPORT); i++)
+		usleep(1000);
+	CHECK(fake_held(FAKE_EXPORT) == 1);
+}
+
+static void export_end(struct exporter *e)
+{
+	fake_hold(FAKE_EXPORT, false);
+	CHECK(!pthread_join(e->thread, NULL));
+	OK(e->err);
+	close(e->fd);
+}
+
+/* What is unmapped while it is being exported: its addresses are the program's at once */
+static void t_unmap_exported(void)
+{
+	CUcontext ctx = start(&one);
+	CUmemAllocationProp by_hand = {
+		.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	struct exporter e = { .ctx = ctx };
+	CUmemGenericAllocationHandle h;
+	unsigned char *mine;
+
+	OK(cuMemAddressReserve(&e.p, 2 * MiB, 0, 0, 0));
+	OK(cuMemCreate(&h, 2 * MiB, &by_hand, 0));
+	/* For another map */
+	OK(cuMemMap(e.p, 2 * MiB, 0, h, 0));
+	export_begin(&e);
+	OK(cuMemUnmap(e.p, 2 * MiB));
+	OK(cuMemMap(e.p, 2 * MiB, 0, h, 0));
+	export_end(&e);
+	OK(EXPORT(&e.fd, e.p, 2 * MiB));
+	close(e.fd);
+	/* For memory of its own; the memory of the GPU is the export's to the end */
+	export_begin(&e);
+	OK(cuMemUnmap(e.p, 2 * MiB));
+	OK(cuMemAddressFree(e.p, 2 * MiB));
+	OK(cuMemRelease(h));
+	mine = mmap((void *)(uintptr_t)e.p, 2 * MiB, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	CHECK(mine == (void *)(uintptr_t)e.p);
+	if (failed)
+		return;
+	memset(mine, 0x5a, 2 * MiB);
+	CHECK(fake_handles() == 1);
+	export_end(&e);
+	CHECK(fake_handles() == 0);
+	CHECK(mine[0] == 0x5a && mine[2 * MiB - 1] == 0x5a);
+	munmap(mine, 2 * MiB);
+	end(ctx);
+}
+
 /* Between its last reference and its leaving the list, nobody takes another */
 static void t_dying_pool(void)
 {
@@ -666,6 +802,8 @@ static const struct unit_test tests[] = {
 	{ "memory freed in another stream than its own", t_free_elsewhere },
 	{ "freed memory by chance", t_chance },
 	{ "what a pool holds and gives back", t_accounts },
+	{ "what a trimmed pool keeps", t_trim },
+	{ "what a pool keeps at its threshold", t_threshold },
 	{ "limits and ends of a pool", t_limits },
 	{ "pools, failures", t_failures },
 	{ "a pool that is being freed", t_dying_pool },
@@ -676,6 +814,7 @@ static const struct unit_test tests[] = {
 	{ "batches of copies", t_batch },
 	{ "fills of two dimensions", t_fill_2d },
 	{ "one dma-buf of several mappings", t_parts },
+	{ "memory is unmapped while it is being exported", t_unmap_exported },
 };
 
 UNIT_MAIN(tests)

@@ -474,6 +474,49 @@ static void t_ipc_twice(void)
 	end(ctx);
 }
 
+/* Memory of another process's pool that is freed in a stream is gone, however often it was imported */
+static void t_import_twice(void)
+{
+	CUcontext ctx = start(&one);
+	CUmemPoolProps props = {
+		.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+		.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+		.location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
+	};
+	CUdeviceptr p, rest, unused, a = 0, b = 0;
+	CUmemPoolPtrExportData data;
+	CUmemoryPool pool, other;
+	CUipcMemHandle handle;
+	struct drv_name name;
+	struct keeper k;
+	int fd = -1;
+
+	OK(cuMemPoolCreate(&pool, &props));
+	OK(cuMemAllocFromPoolAsync(&p, 4 * MiB, pool, NULL));
+	OK(cuMemPoolExportPointer(&data, p));
+	OK(cuMemPoolExportToShareableHandle(&fd, pool, 1, 0));
+	k = keep_memory(&unused, &handle, 2, &rest);
+	memcpy(&name, &data, sizeof(name));
+	name.pid = k.pid;
+	memcpy(&data, &name, sizeof(name));
+	OK(cuMemPoolImportFromShareableHandle(&other, (void *)(intptr_t)fd, 1, 0));
+	OK(cuMemPoolImportPointer(&a, other, &data));
+	OK(cuMemPoolImportPointer(&b, other, &data));
+	CHECK(a && a == b);
+	OK(cuMemFreeAsync(a, NULL));
+	OK(cuStreamSynchronize(NULL));
+	IS(cuMemsetD8_v2(a, 8, 1), INVALID);
+	IS(cuMemFreeAsync(a, NULL), INVALID);
+	let_go(&k);
+	close(fd);
+	OK(cuMemPoolDestroy(other));
+	OK(cuMemFree_v2(p));
+	OK(cuMemPoolDestroy(pool));
+	OK(cuMemFree_v2(rest));
+	OK(cuMemFree_v2(unused));
+	end(ctx);
+}
+
 /* A descriptor of another process is taken only while it is what it was */
 static void t_take_fd(void)
 {
@@ -518,6 +561,7 @@ static const struct unit_test tests[] = {
 	{ "events for other processes", t_ipc_event },
 	{ "memory for other processes", t_ipc_memory },
 	{ "memory of another process, opened twice", t_ipc_twice },
+	{ "memory of another process's pool, imported twice", t_import_twice },
 	{ "a descriptor of another process", t_take_fd },
 };
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "../order.h"
 #include "unit.h"
 
 #define OWN_(symbol)		symbol
@@ -168,22 +169,270 @@ static void t_destroy(void)
 static void t_times(void)
 {
 	struct streams t = streams(false);
-	CUevent a, b;
+	CUevent a, b, never, plain;
 	float ms;
 
 	OK(cuEventCreate(&a, 0));
 	OK(cuEventCreate(&b, 0));
+	OK(cuEventCreate(&never, 0));
+	OK(cuEventCreate(&plain, CU_EVENT_DISABLE_TIMING));
 	OK(cuEventRecord(a, t.b[0]));
 	OK(cuLaunchHostFunc(t.b[0], hold, NULL));
 	OK(cuMemsetD8Async(t.p, 1, 4096, t.b[0]));
 	OK(cuEventRecord(b, t.b[0]));
 	OK(cuLaunchHostFunc(t.b[0], note, NULL));
 	IS(cuEventElapsedTime(&ms, a, b), CUDA_ERROR_NOT_READY);
+	/* What never has a time goes before what has none yet */
+	OK(cuEventRecord(plain, t.b[0]));
+	IS(cuEventElapsedTime(&ms, b, never), CUDA_ERROR_INVALID_HANDLE);
+	IS(cuEventElapsedTime(&ms, b, plain), CUDA_ERROR_INVALID_HANDLE);
 	atomic_store(&gate, 1);
 	CHECK(becomes(&ran, 1));
 	nap(2000);
 	OK(cuEventElapsedTime(&ms, a, b));
 	CHECK(ms < 1900);
+	end(t.ctx);
+}
+
+/* ---- memory whose synchronous operations are to be synchronous ---- */
+
+static CUresult set_sync(CUdeviceptr p, unsigned int value)
+{
+	return cuPointerSetAttribute(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p);
+}
+
+struct setter {
+	CUdeviceptr p;
+	pthread_t thread;
+	atomic_int returned;
+};
+
+static void *set_run(void *arg)
+{
+	struct setter *s = arg;
+
+	OK(set_sync(s->p, 1));
+	atomic_store(&s->returned, 1);
+	return NULL;
+}
+
+static void set_begin(struct setter *s, CUdeviceptr p)
+{
+	s->p = p;
+	atomic_store(&s->returned, 0);
+	CHECK(!pthread_create(&s->thread, NULL, set_run, s));
+	nap(300);
+}
+
+static CUresult copy_rows(CUdeviceptr to, CUdeviceptr from)
+{
+	const CUDA_MEMCPY2D c = {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcDevice = from,
+		.srcPitch = 64, .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+		.dstDevice = to, .dstPitch = 64, .WidthInBytes = 8, .Height = 2,
+	};
+
+	return cuMemcpy2D_v2(&c);
+}
+
+static CUresult call_sync(int how, CUdeviceptr p, CUdeviceptr from)
+{
+	switch (how) {
+	case 0:
+		return cuMemcpyDtoD_v2(p, from, 64);
+	case 1:
+		return cuMemcpyDtoD_v2(from, p, 64);
+	case 2:
+		return cuMemsetD8_v2(p, 1, 64);
+	case 3:
+		return copy_rows(p, from);
+	case 4:
+		return cuMemsetD2D8_v2(p, 64, 1, 8, 2);
+	default:
+		return cuMemcpyPeer(p, NULL, from, NULL, 64);
+	}
+}
+
+/* What of them is left to the stream is waited for when that is said */
+static void t_sync_memops(void)
+{
+	struct streams t = streams(false);
+	struct setter s;
+	CUdeviceptr q, r;
+
+	OK(cuMemAlloc_v2(&q, 4096));
+	OK(cuMemAlloc_v2(&r, 4096));
+	for (int how = 0; how < 6; how++) {
+		atomic_store(&gate, 0);
+		OK(set_sync(t.p, 0));
+		OK(cuLaunchHostFunc(t.b[0], hold, NULL));
+		OK(call_sync(how, t.p, q));
+		OK(cuMemsetD8Async(r, 1, 64, NULL));
+		IS(cuStreamQuery(NULL), CUDA_ERROR_NOT_READY);
+		/* Of other memory nothing is pending but what is asynchronous */
+		OK(set_sync(r, 1));
+		OK(set_sync(t.p, 0));
+		set_begin(&s, t.p);
+		if (atomic_load(&s.returned))
+			printf("# left by %d\n", how);
+		CHECK(!atomic_load(&s.returned));
+		atomic_store(&gate, 1);
+		CHECK(!pthread_join(s.thread, NULL));
+		OK(cuCtxSynchronize());
+	}
+	end(t.ctx);
+}
+
+static void *leave_own(void *arg)
+{
+	struct streams *t = arg;
+
+	OK(cuCtxSetCurrent(t->ctx));
+	OK(cuLaunchHostFunc(CU_STREAM_PER_THREAD, hold, NULL));
+	OK(cuMemsetD8_v2_ptds(t->p, 1, 64));
+	return NULL;
+}
+
+/* By the default streams of several threads */
+static void t_sync_memops_own(void)
+{
+	struct streams t = streams(false);
+	atomic_int go = 0;
+	pthread_t thread;
+	struct setter s;
+
+	CHECK(!pthread_create(&thread, NULL, leave_own, &t));
+	CHECK(!pthread_join(thread, NULL));
+	OK(cuLaunchHostFunc(CU_STREAM_PER_THREAD, hold, &go));
+	OK(cuMemsetD8_v2_ptds(t.p, 1, 64));
+	set_begin(&s, t.p);
+	CHECK(!atomic_load(&s.returned));
+	atomic_store(&go, 1);
+	OK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+	nap(200);
+	CHECK(!atomic_load(&s.returned));
+	atomic_store(&gate, 1);
+	CHECK(!pthread_join(s.thread, NULL));
+	end(t.ctx);
+}
+
+/* What another context has left is not waited for by who synchronizes this one */
+static void t_left_beside(void)
+{
+	struct streams t = streams(false);
+	atomic_int go = 0;
+	CUcontext beside;
+
+	OK(cuLaunchHostFunc(NULL, hold, NULL));
+	OK(cuLaunchHostFunc(NULL, note, NULL));
+	OK(cuMemsetD8_v2(t.p, 1, 64));
+	OK(cuCtxCreate_v2(&beside, 0, 0));
+	OK(cuLaunchHostFunc(NULL, hold, &go));
+	OK(cuMemsetD8_v2(t.p, 2, 64));
+	atomic_store(&go, 1);
+	OK(cuCtxSynchronize());
+	CHECK(!atomic_load(&ran));
+	atomic_store(&gate, 1);
+	OK(cuCtxDestroy_v2(beside));
+	OK(cuCtxSynchronize());
+	end(t.ctx);
+}
+
+/* However many rows are left: each is a job, and there are no more */
+static void t_left_many(void)
+{
+	CUDA_MEMCPY2D c = {
+		.srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcPitch = 16,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstPitch = 16,
+		.WidthInBytes = 8, .Height = 200,
+	};
+	struct streams t = streams(false);
+	uint64_t before, after;
+	struct setter s;
+	CUdeviceptr q;
+
+	OK(cuMemAlloc_v2(&q, 4096));
+	c.dstDevice = t.p;
+	c.srcDevice = q;
+	OK(cuLaunchHostFunc(NULL, hold, NULL));
+	pthread_mutex_lock(&drv.order);
+	before = drv_jobs.numbers;
+	pthread_mutex_unlock(&drv.order);
+	OK(cuMemcpy2D_v2(&c));
+	pthread_mutex_lock(&drv.order);
+	after = drv_jobs.numbers;
+	pthread_mutex_unlock(&drv.order);
+	CHECK(after - before <= 201);
+	set_begin(&s, q);
+	CHECK(!atomic_load(&s.returned));
+	atomic_store(&gate, 1);
+	CHECK(!pthread_join(s.thread, NULL));
+	end(t.ctx);
+}
+
+static void *leave_run(void *arg)
+{
+	struct streams *t = arg;
+
+	OK(drv_left(t->ctx->legacy, t->p));
+	atomic_store(&ran, 1);
+	return NULL;
+}
+
+/* What was to be left when nothing is to be, after all, is waited for */
+static void t_left_late(void)
+{
+	struct streams t = streams(false);
+	pthread_t thread;
+
+	OK(cuLaunchHostFunc(NULL, hold, NULL));
+	OK(cuMemsetD8Async(t.p, 1, 64, NULL));
+	OK(set_sync(t.p, 1));
+	CHECK(!pthread_create(&thread, NULL, leave_run, &t));
+	nap(300);
+	CHECK(!atomic_load(&ran));
+	atomic_store(&gate, 1);
+	CHECK(!pthread_join(thread, NULL));
+	end(t.ctx);
+}
+
+struct rows {
+	struct streams *t;
+	pthread_t thread;
+	atomic_int returned;
+	int how;
+};
+
+static void *rows_run(void *arg)
+{
+	struct rows *r = arg;
+
+	OK(cuCtxSetCurrent(r->t->ctx));
+	OK(call_sync(r->how, r->t->p, r->t->p + 1024));
+	atomic_store(&r->returned, 1);
+	return NULL;
+}
+
+/* From then on they wait, those of rows, too */
+static void t_sync_rows(void)
+{
+	struct streams t = streams(false);
+	struct rows r = { .t = &t };
+
+	OK(set_sync(t.p, 1));
+	for (r.how = 0; r.how < 6; r.how++) {
+		atomic_store(&gate, 0);
+		atomic_store(&r.returned, 0);
+		OK(cuLaunchHostFunc(t.b[0], hold, NULL));
+		CHECK(!pthread_create(&r.thread, NULL, rows_run, &r));
+		nap(300);
+		if (atomic_load(&r.returned))
+			printf("# left by %d\n", r.how);
+		CHECK(!atomic_load(&r.returned));
+		atomic_store(&gate, 1);
+		CHECK(!pthread_join(r.thread, NULL));
+		OK(cuCtxSynchronize());
+	}
 	end(t.ctx);
 }
 
@@ -1188,11 +1437,11 @@ static void *submit_fill(void *arg)
 static void submit_held(struct submitter *s, struct streams *t)
 {
 	s->t = t;
-	fake_hold_submits(true);
+	fake_hold(FAKE_SUBMIT, true);
 	CHECK(!pthread_create(&s->thread, NULL, submit_fill, s));
-	for (int i = 0; i < 1000 && !fake_held_submits(); i++)
+	for (int i = 0; i < 1000 && !fake_held(FAKE_SUBMIT); i++)
 		nap(10);
-	CHECK(fake_held_submits() == 1);
+	CHECK(fake_held(FAKE_SUBMIT) == 1);
 }
 
 /* It holds up nobody but those who submit, and what is asked for meanwhile is behind it */
@@ -1214,7 +1463,7 @@ static void t_submit_held(void)
 	IS(cuStreamQuery(t.b[1]), CUDA_ERROR_NOT_READY);
 	IS(cuEventQuery(e), CUDA_ERROR_NOT_READY);
 	CHECK(!atomic_load(&ran));
-	fake_hold_submits(false);
+	fake_hold(FAKE_SUBMIT, false);
 	OK(cuEventSynchronize(e));
 	CHECK(!pthread_join(s.thread, NULL));
 	OK(s.err);
@@ -1247,7 +1496,7 @@ static void t_submit_refused(void)
 		OK(cuEventRecord(e, NULL));
 		CHECK(!atomic_load(&ran));
 		fake_fail(FAKE_SUBMIT, 1, EINVAL);
-		fake_hold_submits(false);
+		fake_hold(FAKE_SUBMIT, false);
 		CHECK(!pthread_join(s.thread, NULL));
 		IS(s.err, INVALID);
 		if (before) {
@@ -1565,6 +1814,12 @@ static const struct unit_test tests[] = {
 	{ "who submits does not wait", t_submitter },
 	{ "the default stream's order", t_legacy },
 	{ "the end of a context", t_destroy },
+	{ "what synchronous calls have left", t_sync_memops },
+	{ "what they have left in several streams", t_sync_memops_own },
+	{ "what another context has left", t_left_beside },
+	{ "what is left of many rows", t_left_many },
+	{ "what is left when nothing is to be", t_left_late },
+	{ "synchronous calls that leave nothing", t_sync_rows },
 	{ "a thread's own default stream", t_per_thread },
 	{ "second symbols of functions", t_second_symbols },
 	{ "times of events", t_times },

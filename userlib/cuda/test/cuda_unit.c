@@ -370,6 +370,37 @@ static void t_primary(void)
 	CHECK(fake_files() == 0);
 }
 
+/* Those who had it before a reset give it back after it */
+static void t_primary_reset(void)
+{
+	CUcontext a, b;
+	CUdeviceptr p;
+
+	fake_setup(&one);
+	OK(cuInit(0));
+	OK(cuDevicePrimaryCtxReset_v2(0));	/* there is none */
+	OK(cuDevicePrimaryCtxRetain(&a, 0));
+	OK(cuDevicePrimaryCtxReset_v2(0));
+	OK(cuDevicePrimaryCtxRelease_v2(0));
+	IS(cuDevicePrimaryCtxRelease_v2(0), CUDA_ERROR_INVALID_CONTEXT);
+	CHECK(fake_files() == 0);
+
+	OK(cuDevicePrimaryCtxRetain(&a, 0));
+	OK(cuDevicePrimaryCtxRetain(&a, 0));
+	OK(cuDevicePrimaryCtxReset_v2(0));
+	OK(cuDevicePrimaryCtxRelease_v2(0));
+	OK(cuDevicePrimaryCtxRetain(&b, 0));
+	OK(cuDevicePrimaryCtxRelease_v2(0));
+	/* Two had it, and one has given it back; one more has come */
+	OK(cuCtxSetCurrent(b));
+	OK(cuMemAlloc_v2(&p, 100));
+	OK(cuDevicePrimaryCtxRelease_v2(0));
+	IS(cuMemAlloc_v2(&p, 100), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+	IS(cuDevicePrimaryCtxRelease_v2(0), CUDA_ERROR_INVALID_CONTEXT);
+	OK(cuCtxSetCurrent(NULL));
+	CHECK(fake_files() == 0);
+}
+
 static void *thread_stack(void *ctx)
 {
 	CUcontext c = (CUcontext)1;
@@ -518,6 +549,7 @@ static const struct unit_test tests[] = {
 	{ "contexts", t_context },
 	{ "a context destroyed while current", t_destroyed_while_current },
 	{ "primary contexts", t_primary },
+	{ "primary contexts that were reset", t_primary_reset },
 	{ "each thread has its own stack", t_thread_stack },
 	{ "cuGetProcAddress", t_proc_address },
 	{ "peers' writes need no flush", t_flush },

@@ -32,8 +32,8 @@ static uint64_t next_job = 1;
 static unsigned int leaks;
 pthread_cond_t fake_ran = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
-static bool hold_submits;
-static unsigned int held_submits;
+static bool hold[FAKE_NR_CALLS];
+static unsigned int held[FAKE_NR_CALLS];
 static bool stuck;
 static uint64_t clock_ns = 1000000000;
 
@@ -112,20 +112,20 @@ uint8_t *fake_vram(unsigned int gpu)
 	return fake_gpus[gpu].vram;
 }
 
-void fake_hold_submits(bool hold)
+void fake_hold(enum fake_call call, bool on)
 {
 	pthread_mutex_lock(&lock);
-	hold_submits = hold;
+	hold[call] = on;
 	pthread_cond_broadcast(&let_go);
 	pthread_mutex_unlock(&lock);
 }
 
-unsigned int fake_held_submits(void)
+unsigned int fake_held(enum fake_call call)
 {
 	unsigned int n;
 
 	pthread_mutex_lock(&lock);
-	n = held_submits;
+	n = held[call];
 	pthread_mutex_unlock(&lock);
 	return n;
 }
@@ -701,12 +701,10 @@ int drv_io_ioctl(int fd, unsigned long request, void *arg)
 		errno = ENOTTY;
 		return -1;
 	}
-	if (call == FAKE_SUBMIT && hold_submits) {
-		held_submits++;
-		while (hold_submits)
-			pthread_cond_wait(&let_go, &lock);
-		held_submits--;
-	}
+	held[call]++;
+	while (hold[call])
+		pthread_cond_wait(&let_go, &lock);
+	held[call]--;
 	if (injected(call))
 		err = errno;
 	else if (call == FAKE_QUERY)

@@ -48,9 +48,9 @@ unsigned int fake_calls(enum fake_call call);
 bool fake_will_fail(enum fake_call call);
 /* The next @n jobs end with this status and device error code */
 void fake_bad_jobs(unsigned int n, int status, uint32_t code);
-/* Submissions that begin from now on stay in the driver, until it is let go */
-void fake_hold_submits(bool hold);
-unsigned int fake_held_submits(void);
+/* Ioctls of this kind that begin from now on stay in the driver, until they are let go */
+void fake_hold(enum fake_call call, bool on);
+unsigned int fake_held(enum fake_call call);
 /*
  * Jobs that do not end, in any wait, until they are let go.  Memory that is freed
  * under them goes when they have ended.

@@ -3,12 +3,17 @@
  * The runtime on a fake device: device code as the compiler hands it over, and
  * what is asked about captures.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../cuda/test/check.h"
+#include "../../cuda/test/code_image.h"
 #include "../cudart_abi.h"
 
 /* One for each version of the interface, and each default stream, as the last one is */
@@ -32,7 +37,7 @@ static struct {
 	const void *image;
 	void *more;
 } wrapper = { 0x466243b1, 1, image, NULL };
-static void **handle, **idle;
+static void **handle, **idle, **third;
 static unsigned char *managed, *unused;
 static char kernel, variable[4];
 
@@ -59,6 +64,19 @@ static void unmute(int said, int keep, char *text, size_t size)
 	close(said);
 }
 
+/* By the driver's interface: the runtime learns of it at its next call */
+static void driver_reset(void)
+{
+	enum cudaDriverEntryPointQueryResult status;
+	int (*reset)(int device);
+	void *fn = NULL;
+
+	OK(cudaGetDriverEntryPoint("cuDevicePrimaryCtxReset", &fn, 0, &status));
+	memcpy(&reset, &fn, sizeof(fn));
+	OK((cudaError_t)reset(0));
+	OK(cudaDeviceSynchronize());
+}
+
 static void t_managed(void)
 {
 	struct cudaPointerAttributes attrs;
@@ -69,8 +87,11 @@ static void t_managed(void)
 	if (!managed)
 		return;
 	memset(managed, 5, MANAGED_SIZE);
-	for (int i = 0; i < 2; i++) {
-		OK(cudaDeviceReset());
+	for (int i = 0; i < 3; i++) {
+		if (i < 2)
+			OK(cudaDeviceReset());
+		else
+			driver_reset();
 		/* The compiler does not ask for it once more */
 		memset(managed, 6 + i, MANAGED_SIZE);
 		OK(cudaMemcpy(out, managed, MANAGED_SIZE,
@@ -105,6 +126,67 @@ static void t_refused(void)
 	CHECK(err != cudaSuccess);
 	CHECK(!*text);
 	CHECK(managed == before && managed[MANAGED_SIZE - 1] == 9);
+}
+
+/* What the compiler registers for the variable "one", which begins as 11, 12, 13, 14 */
+static char one[4];
+static struct fat code;
+static struct wrapper readable = { 0x466243b1, 1, &code };
+
+static int first_byte(void)
+{
+	unsigned char got[4] = { 0 };
+
+	OK(cudaMemcpyFromSymbol(got, one, 4, 0,
+				(enum cudaMemcpyKind)cudaMemcpyDeviceToHost));
+	return got[0];
+}
+
+static void set_first_byte(unsigned char byte)
+{
+	OK(cudaMemcpyToSymbol(one, &byte, 1, 0,
+			      (enum cudaMemcpyKind)cudaMemcpyHostToDevice));
+}
+
+/* The end of one device's context: the others' variables stay as they are */
+static void t_two(void)
+{
+	void *at, *after;
+	unsigned char got = 0;
+
+	OK(cudaSetDevice(1));
+	CHECK(first_byte() == 11);
+	set_first_byte(7);
+	OK(cudaGetSymbolAddress(&at, one));
+	OK(cudaSetDevice(0));
+	set_first_byte(8);
+	OK(cudaDeviceReset());
+	CHECK(first_byte() == 11);
+	OK(cudaSetDevice(1));
+	CHECK(first_byte() == 7);
+	OK(cudaGetSymbolAddress(&after, one));
+	CHECK(at == after);
+	OK(cudaMemcpy(&got, at, 1,
+		      (enum cudaMemcpyKind)cudaMemcpyDeviceToHost));
+	CHECK(got == 7);
+	OK(cudaDeviceReset());
+	OK(cudaSetDevice(0));
+}
+
+/* A reset that is refused leaves them, too */
+static void t_refused_code(void)
+{
+	cudaError_t err = cudaSuccess;
+	void *at, *after;
+
+	set_first_byte(9);
+	OK(cudaGetSymbolAddress(&at, one));
+	OK(cudaLaunchHostFunc(NULL, reset, &err));
+	OK(cudaDeviceSynchronize());
+	IS(err, cudaErrorNotPermitted);
+	CHECK(first_byte() == 9);
+	OK(cudaGetSymbolAddress(&after, one));
+	CHECK(at == after);
 }
 
 /* In the code's own memory: refused, by name */
@@ -174,8 +256,50 @@ static void t_capture(void)
 	OK(cudaStreamDestroy(stream));
 }
 
+static atomic_bool ask_on;
+
+static void *ask_runtime(void *arg)
+{
+	const char *name;
+	int n;
+
+	(void)arg;
+	while (atomic_load(&ask_on)) {
+		cudaFuncGetName(&name, &kernel);
+		cudaGetDeviceCount(&n);
+	}
+	return NULL;
+}
+
+/* A child cannot use the runtime, and learns that, whatever other threads were at */
+static void t_fork(void)
+{
+	const char *name;
+	pthread_t thread;
+	int status = 0, n;
+	pid_t pid;
+
+	atomic_store(&ask_on, true);
+	CHECK(!pthread_create(&thread, NULL, ask_runtime, NULL));
+	for (int i = 0; i < 300 && !status; i++) {
+		pid = fork();
+		if (!pid) {
+			alarm(10);
+			_exit(cudaFuncGetName(&name, &kernel) != cudaSuccess ||
+			      cudaGetDeviceCount(&n) !=
+			      cudaErrorInitializationError);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid);
+	}
+	CHECK(!WIFSIGNALED(status));	/* it hung */
+	CHECK(!status);
+	atomic_store(&ask_on, false);
+	pthread_join(thread, NULL);
+}
+
 int main(void)
 {
+	setenv("PEERLANE_FAKE_GPUS", "2", 1);
 	handle = __cudaRegisterFatBinary(&wrapper);
 	__cudaRegisterManagedVar(handle, (void **)&managed, NULL, "managed", 0,
 				 MANAGED_SIZE, 0, 0);
@@ -187,11 +311,18 @@ int main(void)
 	__cudaRegisterManagedVar(idle, (void **)&unused, NULL, "unused", 0, 4,
 				 0, 0);
 	__cudaRegisterFatBinaryEnd(idle);
+	code = fat_of(&binary);
+	third = __cudaRegisterFatBinary(&readable);
+	__cudaRegisterVar(third, one, one, "one", 0, 4, 0, 0);
+	__cudaRegisterFatBinaryEnd(third);
 	TEST("managed variables after a reset", t_managed());
 	TEST("a reset that is refused", t_refused());
+	TEST("code of another device than the one that is reset", t_two());
+	TEST("code, and a reset that is refused", t_refused_code());
 	TEST("a variable", t_variable());
 	TEST("a managed variable as a symbol", t_managed_symbol());
 	TEST("attributes of functions", t_attributes());
 	TEST("nothing is captured", t_capture());
+	TEST("a fork beside other threads", t_fork());
 	return ktap_end();
 }

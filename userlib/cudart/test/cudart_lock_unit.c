@@ -4,6 +4,7 @@
  * program's code, and functions of the program that the driver waits for.  Built with
  * the sanitizer that watches threads.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../cuda/cuda_abi.h"
 #include "../../cuda/test/check.h"
 #include "../../cuda/test/code_image.h"
 #include "../cudart_abi.h"
@@ -210,11 +212,157 @@ static void t_function(void)
 	__cudaUnregisterFatBinary(handle);
 }
 
+/* ---- a reset, and what other threads do then ---- */
+
+static struct {
+	pthread_barrier_t step;
+	cudaError_t err[3];
+} beside;
+
+static void use_memory(cudaError_t *err)
+{
+	void *p = NULL;
+
+	*err = cudaMalloc(&p, 1000);
+	if (!*err)
+		*err = cudaMemset(p, 1, 1000);
+	if (!*err)
+		*err = cudaFree(p);
+}
+
+static void *worker(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 3; i++) {
+		use_memory(&beside.err[i]);
+		pthread_barrier_wait(&beside.step);
+		/* main resets */
+		pthread_barrier_wait(&beside.step);
+	}
+	return NULL;
+}
+
+/* The driver's interface, which the runtime has loaded for all */
+#define DRV(name)	((__typeof__(&name))dlsym(RTLD_DEFAULT, #name))
+
+static cudaError_t driver_reset(void)
+{
+	return (cudaError_t)DRV(cuDevicePrimaryCtxReset)(0);
+}
+
+/* Whoever resets: the next call of any thread has a new context */
+static void t_reset_beside(void)
+{
+	pthread_t thread;
+	cudaError_t err;
+	void *p;
+
+	pthread_barrier_init(&beside.step, NULL, 2);
+	pthread_create(&thread, NULL, worker, NULL);
+	for (int i = 0; i < 3; i++) {
+		OK(cudaMalloc(&p, 1000));
+		pthread_barrier_wait(&beside.step);
+		OK(i == 1 ? driver_reset() : cudaDeviceReset());
+		pthread_barrier_wait(&beside.step);
+		use_memory(&err);
+		OK(err);
+	}
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 3; i++)
+		OK(beside.err[i]);
+	pthread_barrier_destroy(&beside.step);
+}
+
+static void in_thread(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, run, arg);
+	pthread_join(thread, NULL);
+}
+
+static void *use_once(void *arg)
+{
+	use_memory(arg);
+	return NULL;
+}
+
+/* What the program has made since a reset is not the runtime's to give back */
+static void t_release(void)
+{
+	cudaError_t err;
+	CUdeviceptr p = 0;
+	CUcontext ctx;
+
+	use_memory(&err);
+	OK(err);
+	OK(driver_reset());
+	OK(DRV(cuDevicePrimaryCtxRetain)(&ctx, 0));
+	OK(DRV(cuCtxSetCurrent)(ctx));
+	OK(DRV(cuMemAlloc_v2)(&p, 4096));
+	OK(DRV(cuDevicePrimaryCtxRelease_v2)(0));
+	in_thread(use_once, &err);
+	OK(err);
+	OK(DRV(cuMemsetD8_v2)(p, 1, 4096));
+	OK(DRV(cuMemFree_v2)(p));
+}
+
+/* Below a context of the program's own */
+static void t_reset_below(void)
+{
+	cudaError_t err;
+	CUcontext ctx;
+
+	use_memory(&err);
+	OK(err);
+	OK(DRV(cuCtxCreate_v2)(&ctx, 0, 0));
+	OK(cudaDeviceReset());
+	use_memory(&err);
+	OK(err);
+	OK(DRV(cuCtxDestroy_v2)(ctx));
+	use_memory(&err);
+	OK(err);
+}
+
+static void *guest(void *arg)
+{
+	OK(DRV(cuCtxSetCurrent)(arg));
+	pthread_barrier_wait(&beside.step);
+	/* main resets */
+	pthread_barrier_wait(&beside.step);
+	use_memory(&beside.err[0]);
+	return NULL;
+}
+
+/* A thread that the program gave the runtime's context */
+static void t_reset_given(void)
+{
+	pthread_t thread;
+	cudaError_t err;
+	CUcontext ctx;
+
+	use_memory(&err);
+	OK(err);
+	OK(DRV(cuCtxGetCurrent)(&ctx));
+	pthread_barrier_init(&beside.step, NULL, 2);
+	pthread_create(&thread, NULL, guest, ctx);
+	pthread_barrier_wait(&beside.step);
+	OK(cudaDeviceReset());
+	pthread_barrier_wait(&beside.step);
+	pthread_join(thread, NULL);
+	OK(beside.err[0]);
+	pthread_barrier_destroy(&beside.step);
+}
+
 int main(void)
 {
 	TEST("the first call, by all at once", t_start());
 	TEST("a managed variable's first use, by all at once", t_managed());
 	TEST("code that goes during a reset", t_unload());
+	TEST("a reset, and other threads after it", t_reset_beside());
+	TEST("memory in the context that comes after a reset", t_release());
+	TEST("a reset below another context", t_reset_below());
+	TEST("a reset, and a thread that was given the context", t_reset_given());
 	TEST("a reset, a function, and who it waits for", t_function());
 	return ktap_end();
 }
