@@ -91,6 +91,7 @@ struct pin {
 	char *at;
 	size_t len;
 	struct slot *slot;	/* that keeps it, or NULL */
+	struct slot *left;	/* that kept it, of a lease that is not broken, or NULL */
 	CUcontext ctx;		/* in which it was made */
 	unsigned long long ctx_id;
 	unsigned int users;
@@ -99,6 +100,7 @@ struct pin {
 
 struct slot {
 	struct pin *pin;
+	struct pin *ending;	/* the one before, until CUDA has ended it */
 	/* bytes read of it, counted anew each time that they are more than it has */
 	size_t touched;
 	uint64_t since;		/* read_bytes when that count began */
@@ -218,10 +220,14 @@ static void doom(struct pin *p)
 
 static void retire(struct pin *p)
 {
+	struct slot *s = p->slot;
+
 	unlink_pin(p);
-	p->slot->pin = NULL;
-	p->slot->touched = 0;
+	s->pin = NULL;
+	s->ending = p;
+	s->touched = 0;
 	p->slot = NULL;
+	p->left = s;
 	used_up = 0;
 	dying += p->len;
 	if (!p->users)
@@ -438,6 +444,7 @@ static struct pin *pin(struct io *io, struct view *v, char *at, size_t len)
 		f->pin_failures = 0;
 		f->pin_after = 0;
 	} else if (r != CUDA_ERROR_OUT_OF_MEMORY &&
+		   r != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED &&
 		   ++f->pin_failures >= FAILURES) {
 		f->pin_after = seconds_now() + HOLD_OFF_S;
 		memcpy(f->pin_why, io->no_cache, sizeof(f->pin_why));
@@ -480,6 +487,9 @@ static bool unregister(const struct pin *p)
 	if (!r || r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ||
 	    r == CUDA_ERROR_DEINITIALIZED)
 		return true;
+	/* it went with its context, perhaps just now */
+	if ((r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED) && !alive(p))
+		return true;
 	log_line(LOG_ERROR, "a registration of the page cache was not ended: "
 		 "%s (%d); its part of the file stays mapped", cu_name(r), r);
 	return false;
@@ -509,6 +519,8 @@ static void *unpin_all(void *arg)
 		pthread_mutex_lock(&lock);
 		dying -= p->len;
 		if (ended) {
+			if (p->left)
+				p->left->ending = NULL;
 			stats_gauges.cache_bytes -= p->len;
 			stats_gauges.cache_windows--;
 			free(p);
@@ -611,9 +623,13 @@ static bool give_back(struct lease *l)
 	if (is_ours(l))
 		fcntl(l->file->buffered_fd, F_SETLEASE, F_UNLCK);
 	stats_gauges.leases--;
-	for (i = 0; i < l->slots; i++)
+	for (i = 0; i < l->slots; i++) {
 		if (l->slot[i].pin)
 			retire(l->slot[i].pin);
+		/* it may end after the lease */
+		if (l->slot[i].ending)
+			l->slot[i].ending->left = NULL;
+	}
 	return unref_lease(l);
 }
 
@@ -939,7 +955,8 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	}
 	why = l->broken ? BROKEN : too_early(len, n, s->touched);
 	if (!why)
-		why = registering ? REGISTERING : full(size) ? 0 : no_room(size);
+		why = s->ending ? NOT_ENDED : registering ? REGISTERING :
+		      full(size) ? 0 : no_room(size);
 	if (why)
 		plainly(io, why);
 	registering |= !why;

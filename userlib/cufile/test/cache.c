@@ -727,6 +727,97 @@ void test_cache_pending(void)
 	gpu_free(g);
 }
 
+/*
+ * What was retired while CUDA waits for work of the GPU is registered still: as long as that
+ * lasts its addresses cannot be registered again, which is no failure of the file's.
+ */
+void test_cache_again(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), i;
+	char *g = gpu(MIB(24));
+	CUfileHandle_t fh;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "three registrations");
+	mock.hold_unpin = true;
+	mock.later += 30;
+	AWAIT(mock.in_unpin == 1);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "read while the old ones end");
+	check(!memcmp(mem(g), data, SIZE), "the right data");
+	check(strstr(stats_of(fh).reason, "have not ended"), "why it is staged: %s",
+	      stats_of(fh).reason);
+	is((long long)mock.read_only_calls, 3, "nobody tries to register it");
+	mock.hold_unpin = false;
+	check(none_left(), "then they have ended");
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and at once");
+	by_cache(fh, "it goes by the cache path again");
+
+	/* the same, and the file is closed meanwhile */
+	mock.hold_unpin = true;
+	mock.later += 30;
+	AWAIT(mock.in_unpin == 1);
+	cuFileHandleDeregister(fh);
+	mock.hold_unpin = false;
+	check(none_left(), "a file that was closed meanwhile");
+
+	/* whoever has it registered */
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	mock.register_error = 712;
+	for (i = 0; i < 4; i++)
+		cuFileRead(fh, g, SIZE, 0, 0);
+	check(strstr(stats_of(fh).reason, "(712)"), "registered already: %s",
+	      stats_of(fh).reason);
+	mock.register_error = 0;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and not any more");
+	by_cache(fh, "it was of the moment");
+	close(fd);
+	gpu_free(g);
+}
+
+/*
+ * A context is destroyed, and the registrations that were made in it are gone: they count
+ * for nothing, and nobody ends in their place what was registered there since.
+ */
+void test_cache_context(void)
+{
+	int fd = a_file(O_RDONLY, SIZE);
+	char *g = gpu(MIB(24)), *h;
+	CUfileHandle_t fh;
+
+	fresh_cache("{" COMPAT "}");
+	mock.other_memory = true;
+	h = gpu(MIB(24));
+	mock.other_memory = false;
+	fh = reg(fd);
+	is(cuFileRead(fh, h, SIZE, 0, 0), SIZE, "a read into memory of another context");
+	by_cache(fh, "by the cache path");
+	mock_end_other();
+	cuFileHandleDeregister(fh);
+	check(none_left(), "the context is gone, and nothing is registered");
+	check(!log_has("stays mapped"), "nor does anything stay mapped");
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, h, SIZE, 0, 0), SIZE, "once more");
+	by_cache(fh, "by the cache path");
+	mock_end_other();
+	mock.hold_unpin = true;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "another context reads what it had");
+	check(!memcmp(mem(g), data, SIZE), "the right data");
+	mock.hold_unpin = false;
+	check(none_left(), "nothing of it is left");
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and again");
+	by_cache(fh, "it has registrations of its own");
+	is(mock.read_only, 3, "that stand");
+	is((long long)stats_of(NULL).cache_windows, 3, "and no other");
+	check(!log_has("stays mapped"), "nothing stays mapped");
+	close(fd);
+	gpu_free(g);
+	gpu_free(h);
+}
+
 /* The lease ends with the process that has it, whatever its children do. */
 void test_cache_fork(void)
 {

@@ -115,6 +115,7 @@ struct mock {
 	_Atomic int keep_turns;	/* sigtimedwait() returns so often, -1 always */
 	_Atomic int lease_lag;	/* seconds that the next question about a lease takes */
 	_Atomic bool other_memory; /* what is allocated is of a second context */
+	_Atomic bool no_other;	/* which is gone: see mock_end_other() */
 	int cpus;		/* of the process, 0 what they are */
 	int unregister_error;	/* CUresult of unregistering memory */
 	/* /dev/peerlane: its version, 0: there is none */
@@ -206,6 +207,9 @@ void mock_swap(unsigned long long first);
 
 /* The monotonic clock stands from now on; mock_reset() lets it go. */
 void mock_stop_clock(void);
+
+/* The second context is destroyed, and what was registered in it ends; mock_reset() makes another. */
+void mock_end_other(void);
 
 /* The mappings of dma-bufs end, as of memory whose GPU is gone. */
 void mock_revoke(void);

@@ -35,6 +35,7 @@
 #define INVALID_CONTEXT	201
 #define ILLEGAL_ADDRESS	700
 #define ALREADY_REGISTERED 712
+#define NOT_REGISTERED	713
 #define NOT_SUPPORTED	801
 #define BY_CPU		28672
 
@@ -73,13 +74,18 @@ static struct mapping {
 
 /*
  * Of host memory.  Pages registered read-only are those of that moment: here they
- * are copied, so that nothing that is written later is seen through them.
+ * are copied, so that nothing that is written later is seen through them.  It ends with
+ * its context, whoever else may use it.
  */
 static struct registration {
 	char *at;
 	size_t len;
 	char *pages;
+	uint64_t ctx;
 } registrations[MAX];
+/* How many that were there have gone with their context, and nobody has ended them yet */
+static unsigned int gone;
+static uint64_t other_id = 79;	/* of the context OTHER */
 
 /* Where the GPU finds what is at @p, or NULL: it is not registered. */
 static char *as_registered(char *p)
@@ -1231,12 +1237,18 @@ int cuDevicePrimaryCtxRetain(void **ctx, int dev)
 
 static __thread bool other_current;
 
+static bool is_there(uint64_t ctx)
+{
+	return ctx == OURS || (ctx == OTHER && !mock.no_other) ||
+	       (ctx == 0xdead && mock.other_ctx & 1);
+}
+
 int cuCtxPushCurrent_v2(void *ctx);
 int cuCtxPushCurrent_v2(void *ctx)
 {
 	not_in_call();
 	other_current = (uintptr_t)ctx == 0xdead && (mock.other_ctx & 1);
-	if ((uintptr_t)ctx != OURS && (uintptr_t)ctx != OTHER && !other_current)
+	if (!is_there((uintptr_t)ctx))
 		return INVALID_CONTEXT;
 	if (current == 63)
 		abort();
@@ -1276,14 +1288,9 @@ int cuCtxPopCurrent_v2(void **ctx)
 int cuCtxGetId(void *ctx, unsigned long long *id);
 int cuCtxGetId(void *ctx, unsigned long long *id)
 {
-	if (ctx == (void *)OURS)
-		*id = 77;
-	else if (ctx == (void *)OTHER)
-		*id = 79;
-	else if (ctx == (void *)0xdead && (mock.other_ctx & 1))
-		*id = 78;
-	else
+	if (!is_there((uintptr_t)ctx))
 		return INVALID_CONTEXT;
+	*id = ctx == (void *)OURS ? 77 : ctx == (void *)OTHER ? other_id : 78;
 	return 0;
 }
 
@@ -1697,6 +1704,20 @@ int cuEventSynchronize(void *e)
 	return r;
 }
 
+/* With the lock held. */
+static void forget(struct registration *r)
+{
+	if (r->pages) {
+		munmap(r->pages, r->len);
+		mock.read_only--;
+		mock.unregistered++;
+	} else {
+		mock.pinned_bytes -= (int64_t)r->len;
+	}
+	r->at = NULL;
+	mock.pinned--;
+}
+
 int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags);
 int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 {
@@ -1708,6 +1729,8 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 
 	if (mock.no_pinning)
 		return OUT_OF_MEMORY;
+	if (!is_there(context()))
+		return INVALID_CONTEXT;
 	if (read_only)
 		mock.read_only_calls++;
 	if (read_only && mock.hold_register) {
@@ -1737,7 +1760,7 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 	if (err && read_only)
 		munmap(to.iov_base, n);
 	if (!err) {
-		*r = (struct registration){ p, n, to.iov_base };
+		*r = (struct registration){ p, n, to.iov_base, context() };
 		if (read_only)
 			mock.read_only++;
 		else
@@ -1764,22 +1787,33 @@ int cuMemHostUnregister(void *p)
 	while (mock.hold_unpin)
 		usleep(1000);
 	mock.in_unpin--;
+	if (!is_there(context()))
+		return INVALID_CONTEXT;
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < MAX && registrations[i].at != p; i++)
 		continue;
-	if (i == MAX)
+	/* nobody ends what never was */
+	if (i == MAX && !gone--)
 		abort();
-	if (registrations[i].pages) {
-		munmap(registrations[i].pages, registrations[i].len);
-		mock.read_only--;
-		mock.unregistered++;
-	} else {
-		mock.pinned_bytes -= (int64_t)registrations[i].len;
-	}
-	registrations[i].at = NULL;
-	mock.pinned--;
+	if (i < MAX)
+		forget(&registrations[i]);
 	pthread_mutex_unlock(&lock);
-	return mock.unregister_error;
+	return i < MAX ? mock.unregister_error : NOT_REGISTERED;
+}
+
+void mock_end_other(void)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	other_id += 100;
+	mock.no_other = true;
+	for (i = 0; i < MAX; i++)
+		if (registrations[i].at && registrations[i].ctx == OTHER) {
+			forget(&registrations[i]);
+			gone++;
+		}
+	pthread_mutex_unlock(&lock);
 }
 
 int cuDeviceGetAttribute(int *value, int attr, int dev);

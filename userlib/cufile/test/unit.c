@@ -1941,6 +1941,8 @@ static void together(void)
 	test_cache_displaced();
 	test_cache_refused();
 	test_cache_pending();
+	test_cache_again();
+	test_cache_context();
 	test_cache_fork();
 	test_cache_start();
 	test_cache_fork_early();

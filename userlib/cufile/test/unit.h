@@ -145,6 +145,8 @@ void test_cache_scan(void);
 void test_cache_displaced(void);
 void test_cache_refused(void);
 void test_cache_pending(void);
+void test_cache_again(void);
+void test_cache_context(void);
 void test_cache_fork(void);
 void test_cache_start(void);
 void test_cache_fork_early(void);
