@@ -1209,6 +1209,9 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	    !config.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE])
 		return false;
 	t = ns_now();
+	/* what p2p can move is not to be read from the page cache because others were */
+	if (!p2p_is_out(io, dev, off, len, (time_t)(t / 1000000000u)))
+		return false;
 	pthread_mutex_lock(&lock);
 	l = io->f->lease;
 	if (l && t < l->seen + SURE_NS && off < l->size && len <= l->size - off &&

@@ -56,6 +56,8 @@ enum cause { POSSIBLE, SETTING, MANAGED, NO_DIRECT, ALIGNMENT, PAIR, MEMORY,
 /* Of a path, and io's device and GPU; io has the reason of what is refused.  A refusal that
  * has held long enough is UNKNOWN, until a request tries the path. */
 enum state verdict_ask(struct io *io, unsigned int path);
+/* Is it a refusal that holds at @now, in seconds?  Without a lock. */
+bool verdict_refused(const struct io *io, unsigned int path, time_t now);
 /* The same, by who tries at once what is UNKNOWN: of a refusal, one request does. */
 enum state verdict_try(struct io *io, unsigned int path);
 void verdict_set(struct io *io, unsigned int path, enum state state);
@@ -80,6 +82,12 @@ void p2p_say_late(struct io *io);
 struct ring_io;
 struct io_uring_sqe;
 
+/*
+ * At @now, in seconds, neither p2p_move() nor kernel_move() would move any of this read:
+ * without a lock, so they may have to be asked all the same.
+ */
+bool p2p_is_out(const struct io *io, uint64_t dev, uint64_t off, size_t len, time_t now);
+
 /* Back ends: see move_fn in io.c. */
 ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		 size_t *pass);
@@ -88,7 +96,7 @@ ssize_t kernel_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 /* Behind these: of what they pass on for its place in blocks, if by_scratch(). */
 ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		 size_t *pass);
-/* Before all others, as it needs no device: all of it, or nothing and false. */
+/* Before all others, where those are out: all of it, or nothing and false. */
 bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len);
 ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		   size_t *pass);

@@ -420,34 +420,57 @@ static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 }
 
 /* Why p2p is out of the question for all of this. */
+static enum cause ruled_out(const struct io *io)
+{
+	const struct file *f = io->f;
+
+	if (config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE] ||
+	    (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA] && !module_there()))
+		return SETTING;
+	if (io->mem.kind == MEM_MANAGED)
+		return MANAGED;
+	return f->direct_fd < 0 || f->no_direct || f->direct_bad ? NO_DIRECT : POSSIBLE;
+}
+
+/* The same, with io's reason. */
 static enum cause no_p2p(struct io *io)
 {
+	enum cause cause = ruled_out(io);
 	struct file *f = io->f;
 
-	if (config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE]) {
+	if (cause == SETTING && config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE])
 		io_because(io, 0, "force_compat_mode is set");
-		return SETTING;
-	}
-	if (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA] && !module_there()) {
+	else if (cause == SETTING)
 		io_because(io, 0, "use_pci_p2pdma is off, and there is no "
 			"/dev/peerlane");
-		return SETTING;
-	}
-	if (io->mem.kind == MEM_MANAGED) {
+	else if (cause == MANAGED)
 		io_because(io, 0, "managed memory has no fixed place on the GPU");
-		return MANAGED;
-	}
-	if (f->direct_fd < 0)
+	else if (cause == NO_DIRECT && f->direct_fd < 0)
 		io_because(io, f->direct_errno, "the file cannot be opened with "
 			"O_DIRECT: %s (%d): %s", errname(f->direct_errno),
 			f->direct_errno, strerror(f->direct_errno));
-	else if (f->no_direct)
+	else if (cause == NO_DIRECT && f->no_direct)
 		io_because(io, 0, "%s", f->no_direct);
-	else if (f->direct_bad)
+	else if (cause == NO_DIRECT)
 		io_because(io, EINVAL, "O_DIRECT does not work on this file");
-	else
-		return POSSIBLE;
-	return NO_DIRECT;
+	return cause;
+}
+
+bool p2p_is_out(const struct io *io, uint64_t dev, uint64_t off, size_t len, time_t now)
+{
+	const struct file *f = io->f;
+	uint64_t lo, hi;
+
+	if (ruled_out(io) != POSSIBLE)
+		return true;
+	lo = round_up(off, f->off_align);
+	hi = round_down(off + len, f->off_align);
+	if (lo >= hi || (dev + (lo - off)) % f->mem_align ||
+	    window_refused(&io->mem, dev + (lo - off), hi - lo))
+		return true;
+	return (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA] ||
+		verdict_refused(io, PLN_PATH_P2P, now)) &&
+	       (!module_there() || f->no_module || verdict_refused(io, PLN_PATH_KERNEL, now));
 }
 
 /*

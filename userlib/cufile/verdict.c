@@ -21,9 +21,10 @@ struct verdict {
 	unsigned int told;	/* bits: causes */
 	bool asked;		/* the kernel, for what it has said before */
 	char words[PLN_FILE_REASON_MAX / 2];	/* its own */
-	enum state state;
+	_Atomic enum state state;
 	/* of a refusal: it holds until then; and for how long it held */
-	time_t until, held;
+	_Atomic time_t until;
+	time_t held;
 	int err;
 	uint32_t reason_id;	/* another one for each reason */
 	char reason[PLN_FILE_REASON_MAX];
@@ -37,7 +38,8 @@ struct verdict {
 #define HOLD_MOST	640
 
 static pthread_rwlock_t verdict_lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct verdict *verdicts;
+/* Without the lock others may look for one, and at what is atomic of it */
+static struct verdict *_Atomic verdicts;
 
 static time_t seconds_now(void)
 {
@@ -54,7 +56,7 @@ static void hold(struct verdict *v, time_t seconds)
 	v->until = seconds_now() + seconds;
 }
 
-/* With the lock held, at least to read. */
+/* With the lock held, at least to read; or for what is atomic. */
 static struct verdict *known(const struct io *io, unsigned int path)
 {
 	struct verdict *v;
@@ -123,6 +125,13 @@ enum state verdict_ask(struct io *io, unsigned int path)
 		s = told(io, v);
 	pthread_rwlock_unlock(&verdict_lock);
 	return s;
+}
+
+bool verdict_refused(const struct io *io, unsigned int path, time_t now)
+{
+	const struct verdict *v = known(io, path);
+
+	return v && v->state == REFUSED && now < v->until;
 }
 
 enum state verdict_try(struct io *io, unsigned int path)

@@ -1459,6 +1459,79 @@ void test_cache_early(void)
 	gpu_free(g);
 }
 
+/* So many more reads of 64 KiB find what is registered, and ask nobody for the lease. */
+static bool quick(CUfileHandle_t fh, char *g)
+{
+	uint64_t asked = mock.lease_asked, n = by(fh, PLN_PATH_CACHE);
+	int i;
+
+	for (i = 0; i < 10; i++)
+		if (cuFileRead(fh, g, KIB(64), (off_t)KIB(64) * i, 0) != KIB(64) ||
+		    memcmp(mem(g), data + KIB(64) * i, KIB(64)))
+			return false;
+	return mock.lease_asked == asked && by(fh, PLN_PATH_CACHE) == n + 10 * KIB(64);
+}
+
+/* What is registered serves reads that p2p cannot move, as long as it cannot. */
+void test_cache_after_p2p(void)
+{
+	int fd = a_file(O_RDONLY, MIB(8));
+	char *g = gpu(MIB(16));
+	CUfileHandle_t fh;
+	unsigned int i;
+
+	fresh_cache(NULL);
+	fh = reg(fd);
+	mock_stop_clock();	/* the lease was held just now, as long as it stands */
+	is(cuFileRead(fh, g, MIB(8), 0, 1), MIB(8), "a read to an odd address");
+	by_cache(fh, "is none for p2p");
+	mock.keep_turns = 0;
+	AWAIT(mock.in_keep == 1);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a read of the same part that is");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p");
+	check(quick(fh, g + 1), "others to odd addresses do not, at once");
+	mock.keep_turns = -1;
+
+	fresh_cache(NULL);
+	fh = reg(fd);
+	mock.bar1_size = 0;
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "no room for a window");
+	by_cache(fh, "is no p2p");
+	mock.bar1_size = -1;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "then there is");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "and the read goes p2p");
+
+	for (i = 0; i < 2; i++) {
+		fresh_cache(NULL);
+		fh = reg(fd);
+		mock_stop_clock();
+		if (i)
+			mock.handle_error = 801;
+		else
+			mock.p2p_errno = EREMOTEIO;
+		is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), i ? "memory without a window" : "p2p is refused");
+		is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "again");
+		by_cache(fh, "by the cache path");
+		mock.keep_turns = 0;
+		AWAIT(mock.in_keep == 1);
+		check(quick(fh, g), "then small ones do, at once");
+		mock.keep_turns = -1;
+	}
+	fresh_cache(NULL);
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	cuFileRead(fh, g, MIB(8), 0, 0);
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "once more: refused");
+	by_cache(fh, "so by the cache path");
+	mock.p2p_errno = 0;
+	mock.later += 11;
+	AWAIT(stats_of(NULL).leases == 1 && !stats_of(NULL).cache_windows);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "after ten seconds");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "p2p is tried, and works");
+	close(fd);
+	gpu_free(g);
+}
+
 /* One registration is made at a time; for one read only if there are few callers */
 void test_cache_registering(void)
 {

@@ -1956,6 +1956,7 @@ static void together(void)
 	test_cache_broken();
 	test_cache_crowd();
 	test_cache_early();
+	test_cache_after_p2p();
 	test_cache_registering();
 	test_cache_stands();	/* after it the library counts one for ever */
 	test_threads();

@@ -162,6 +162,7 @@ void test_cache_sure(void);
 void test_cache_broken(void);
 void test_cache_crowd(void);
 void test_cache_early(void);
+void test_cache_after_p2p(void);
 void test_cache_registering(void);
 
 /* lanes.c */
