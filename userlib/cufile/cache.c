@@ -636,10 +636,10 @@ static bool give_back(struct lease *l)
 static void *keep(void *arg)
 {
 	/*
-	 * The program may lose a signal that is pending, by sigaction(2): so leases
-	 * are looked at now and then, too.
+	 * The program may lose a signal that is pending, by sigaction(2): so this looks
+	 * now and then, too, at leases and for a new one or the end.
 	 */
-	const struct timespec turn = { .tv_nsec = POLL_NS };
+	const struct timespec turn = { .tv_nsec = POLL_NS }, idle = { .tv_sec = 1 };
 	struct lease *l;
 	struct pin *p;
 	sigset_t set;
@@ -655,7 +655,7 @@ static void *keep(void *arg)
 		bool some = leases;
 
 		pthread_mutex_unlock(&lock);
-		sigtimedwait(&set, NULL, some ? &turn : NULL);
+		sigtimedwait(&set, NULL, some ? &turn : &idle);
 		pthread_mutex_lock(&lock);
 again:
 		/* the time before the question, as we may be stopped between them */

@@ -3,6 +3,7 @@
  * The cache path.  What the mock's GPU reads through a registration is what the
  * file had when it was made, so a registration kept too long shows in the data.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -926,6 +927,62 @@ void test_cache_start(void)
 	unlink(other);
 	gpu_free(a.g);
 	gpu_free(b.g);
+}
+
+/* Has a thread of this process the signal pending? */
+static bool is_pending(int sig)
+{
+	unsigned long long mask = 0;
+	struct dirent *e;
+	char name[300], line[128];
+	bool found = false;
+	DIR *d = opendir("/proc/self/task");
+	FILE *f;
+
+	while ((e = readdir(d))) {
+		snprintf(name, sizeof(name), "/proc/self/task/%s/status", e->d_name);
+		f = fopen(name, "r");
+		while (f && fgets(line, sizeof(line), f))
+			if (sscanf(line, "SigPnd: %llx", &mask) == 1)
+				found |= mask >> (sig - 1) & 1;
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	return found;
+}
+
+static void *close_driver(void *arg)
+{
+	_Atomic bool *done = arg;
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	*done = true;
+	return NULL;
+}
+
+/* A signal that is pending goes when the program says that it wants to ignore it. */
+void test_cache_signal_lost(void)
+{
+	int fd = a_file(O_RDWR, SIZE);
+	_Atomic bool done = false;
+	char *g = gpu(MIB(24));
+	pthread_t thread;
+
+	fresh_cache("{" COMPAT "}");
+	mock.hold_keep = true;
+	is(cuFileRead(reg(fd), g, SIZE, 0, 0), SIZE, "a read without a lease");
+	AWAIT(mock.before_keep == 1);
+	pthread_create(&thread, NULL, close_driver, &done);
+	AWAIT(is_pending(SIGURG));
+	signal(SIGURG, SIG_DFL);
+	check(!is_pending(SIGURG), "who waits for leases is told to end, and never hears of it");
+	mock.hold_keep = false;
+	AWAIT(done);
+	pthread_join(thread, NULL);
+	close(fd);
+	gpu_free(g);
 }
 
 /* A child that is made while a lease is being taken does not have it. */

@@ -113,6 +113,7 @@ struct mock {
 	_Atomic bool hold_lock;	/* who has lock_turns for its lock waits with it */
 	_Atomic int lock_turns;	/* so many locks of the library later, 0: none */
 	_Atomic int keep_turns;	/* sigtimedwait() returns so often, -1 always */
+	_Atomic bool hold_keep;	/* who calls it waits before it does anything */
 	_Atomic int lease_lag;	/* seconds that the next question about a lease takes */
 	_Atomic bool other_memory; /* what is allocated is of a second context */
 	_Atomic bool no_other;	/* which is gone: see mock_end_other() */
@@ -179,6 +180,7 @@ struct mock {
 	_Atomic int in_cond;	/* in the library, waiting for what another thread does */
 	_Atomic int in_unmap;	/* waiting to unmap, or past it, since hold_unmap */
 	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
+	_Atomic int before_keep; /* waiting to begin it */
 	_Atomic uint64_t waits;	/* for copies */
 	_Atomic uint64_t marked; /* values that streams were to write */
 	_Atomic uint64_t by_cpu; /* copies by which the CPU reads what is registered of a file */

@@ -257,6 +257,10 @@ int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *mo
 	int r, turns;
 
 	*(void **)&wait = mock_real(&at, "sigtimedwait");
+	mock.before_keep++;
+	while (mock.hold_keep)
+		usleep(100);
+	mock.before_keep--;
 	r = wait(set, info, most);
 	while (!(turns = mock.keep_turns)) {
 		mock.in_keep += !held;

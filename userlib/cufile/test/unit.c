@@ -1945,6 +1945,7 @@ static void together(void)
 	test_cache_context();
 	test_cache_fork();
 	test_cache_start();
+	test_cache_signal_lost();
 	test_cache_fork_early();
 	test_cache_memfd();
 	test_cache_foreign();

@@ -149,6 +149,7 @@ void test_cache_again(void);
 void test_cache_context(void);
 void test_cache_fork(void);
 void test_cache_start(void);
+void test_cache_signal_lost(void);
 void test_cache_fork_early(void);
 void test_cache_memfd(void);
 void test_cache_foreign(void);
