@@ -671,6 +671,8 @@ again:
 			}
 			goto again;
 		}
+		if (!leases)
+			continue;	/* nor is anything kept */
 		/* writers have waited for that, and need not for this */
 		pthread_mutex_unlock(&lock);
 		look_at_memory();

@@ -26,7 +26,7 @@ void module_open(void)
 
 	if (!config.kernel_module)
 		return;
-	device = open("/dev/peerlane", O_RDWR | O_CLOEXEC);
+	device = no_stream(open("/dev/peerlane", O_RDWR | O_CLOEXEC));
 	if (device < 0) {
 		if (errno != ENOENT && errno != ENXIO && errno != ENODEV)
 			log_line(LOG_NOTICE, "/dev/peerlane: %s (%d): %s; the "

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/peerlane.h>
+
 #include "unit.h"
 
 /* ---- is it the same open()? ---- */
@@ -569,6 +571,50 @@ void test_low_numbers(void)
 	close(fd);
 	for (n = 0; n < 3; n++)
 		gpu_free(g[n]);
+}
+
+/*
+ * A program that had no standard streams when it opened the library, and opens them then, as a
+ * daemon does: what the library keeps open is not closed by that.
+ */
+static int no_streams_at_first(int fd, char *g)
+{
+	int n, null, bad = 0;
+	CUfileHandle_t fh;
+
+	for (n = 0; n < 3; n++)
+		close(n);
+	mock.module = PLN_ABI_VERSION;
+	bad += cuFileDriverOpen().err != 0;
+	for (n = 0; n < 3; n++)
+		bad += fcntl(n, F_GETFD) >= 0;
+	null = open("/dev/null", O_RDWR);
+	for (n = 0; n < 3; n++)
+		bad += dup2(null, n) != n;
+	fh = reg(fd);
+	bad += cuFileRead(fh, g, 8192, 0, 0) != 8192;
+	return bad + (stats_of(fh).last_path != PLN_PATH_KERNEL);
+}
+
+void test_low_numbers_first(void)
+{
+	char data[8192] = "", *g = gpu(8192);
+	int status, fd;
+	pid_t pid;
+
+	fresh("{\"peerlane\":{\"use_pci_p2pdma\":false}}");
+	cuFileDriverClose();
+	fd = make(path, 0, data, sizeof(data));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		/* what the parent has opened for its statistics is no child's */
+		_exit(no_streams_at_first(fd, g));
+	}
+	waitpid(pid, &status, 0);
+	is(status, 0, "opened without standard streams, the library has none of their numbers");
+	close(fd);
+	gpu_free(g);
 }
 
 static int standard_streams(void)

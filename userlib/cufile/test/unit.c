@@ -1834,6 +1834,7 @@ static void alone(const char *dir)
 	test_number_kept();
 	test_open_flags();
 	test_low_numbers();
+	test_low_numbers_first();
 	test_low_numbers_threads();
 	test_no_again();
 	test_blocks();

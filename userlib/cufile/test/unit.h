@@ -232,6 +232,7 @@ void test_number_anew(void);
 void test_number_kept(void);
 void test_open_flags(void);
 void test_low_numbers(void);
+void test_low_numbers_first(void);
 void test_low_numbers_threads(void);
 void test_no_again(void);
 void test_blocks(void);
