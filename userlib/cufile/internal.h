@@ -187,10 +187,10 @@ bool layers_stop(const char *folder, bool passes, char *why, size_t size);
 
 /* ---- topology.c ---- */
 /*
- * Does the kernel's P2PDMA let the PCI device @address reach the GPU @gpu?  If not, or
- * if that is not known, @why says so.
+ * Does the kernel's P2PDMA let the PCI device @address reach the GPU @gpu?  1: yes; 0: no, or
+ * that is not known, and @why says so; or -errno: files or memory have run out.
  */
-bool topology_p2pdma(const char *address, const char *gpu, char *why, size_t size);
+int topology_p2pdma(const char *address, const char *gpu, char *why, size_t size);
 void topology_forked(void);	/* in a child */
 
 /* ---- stats.c ---- */

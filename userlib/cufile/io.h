@@ -39,6 +39,7 @@ struct io {
 	bool same;		/* all accounts have it: it was not put into words */
 	const char *module_says; /* of the latest IO that failed, or NULL */
 	bool file_refused;	/* it would with another file of the device */
+	bool blocks_refused;	/* it would another request */
 	bool device_refused;	/* by the module, whatever the file */
 	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
 	struct pln_file_result *now;	/* for the program */
@@ -105,9 +106,10 @@ ssize_t bounce_probe(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		     int *err);
 /*
  * Is io's file on a drive of NVMe over Fabrics whose RDMA device cannot reach io's GPU,
- * or of which that is not known?  A request would never end.
+ * or of which that is not known?  A request would never end.  1: yes; 0: no; or -errno: files or
+ * memory have run out, and nobody could look.
  */
-bool fabric_stops(const struct io *io, char *why, size_t size);
+int fabric_stops(const struct io *io, char *why, size_t size);
 /* As read(2) and write(2), by the kernel module; @at: in the memory of @handle. */
 ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 		    size_t len);

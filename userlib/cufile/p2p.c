@@ -184,7 +184,7 @@ static ssize_t freed(struct io *io)
 }
 
 enum went { WENT, WENT_SHORT, SEAM, REGISTERED, NOT_MAPPED, NOT_MOVED, NOT_THIS_FILE,
-	    REFUSED_BEFORE, NOT_REACHED };
+	    REFUSED_BEFORE, NOT_REACHED, NOT_KNOWN };
 
 /* Why there is no window: -@err from window_get(). */
 static void no_window(struct io *io, int err, const struct no_window *why)
@@ -287,8 +287,8 @@ static size_t to_the_end(struct io *io, uint64_t off, size_t len)
  * no window, because of io's reason, nor will there be one if *@err is set.
  * NOT_MOVED: the system call failed with *@err.  SEAM: a block lies across two
  * windows.  NOT_THIS_FILE: the kernel module does not take it.  REFUSED_BEFORE: so
- * says the verdict.  NOT_REACHED: nobody may even try.  *@known: it was not mapped
- * before, the memory is the same.
+ * says the verdict.  NOT_REACHED: nobody may even try.  NOT_KNOWN: whether one may, for lack of
+ * what it takes to look.  *@known: it was not mapped before, the memory is the same.
  */
 static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 			      size_t len, size_t *done, size_t *piece, int *err,
@@ -303,7 +303,7 @@ static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 	size_t avail;
 	bool fresh, ends;
 	ssize_t r;
-	int turn;
+	int turn, stops;
 
 	*done = 0;
 	*err = 0;
@@ -380,10 +380,11 @@ static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 				"%s", io->f->no_module);
 			return NOT_THIS_FILE;
 		}
-		if (io->state == UNKNOWN && fabric_stops(io, far, sizeof(far))) {
+		stops = io->state == UNKNOWN ? fabric_stops(io, far, sizeof(far)) : 0;
+		if (stops) {
 			window_put(w);
-			io_because(io, 0, "%s", far);
-			return NOT_REACHED;
+			io_because(io, stops < 0 ? -stops : 0, "%s", far);
+			return stops < 0 ? NOT_KNOWN : NOT_REACHED;
 		}
 		if (io->state == UNKNOWN && io->since < 0)
 			io->since = log_kernel_now();
@@ -549,7 +550,7 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 {
 	size_t total = 0, done, piece, whole;
 	int err, probed;
-	bool known, collides;
+	bool known, collides, refused;
 	enum cause cause;
 	enum went w;
 	char why[PLN_FILE_REASON_MAX / 2];
@@ -620,17 +621,22 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 			verdict_tell(io, NO_DIRECT);
 			break;
 		}
+		refused = w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&
+			  io->blocks_refused;
 		if (w == NOT_MOVED)
 			io_because(io, err, "%s %s failed: %s (%d): %s%s",
 				pln_path_name(io->way),
 				io->write ? "write" : "read", errname(err),
 				err, meaning(io, err, why, sizeof(why)),
-				err == EINVAL && io->state == UNKNOWN ?
+				err == EINVAL && io->state == UNKNOWN && !refused ?
 				", or direct IO on this file" : "");
+		/* as a block in two mappings: of this piece alone */
+		if (refused)
+			w = SEAM;
 		if (w == NOT_MAPPED)
 			cause = !err || transient(err) ? NO_ROOM : MEMORY;
 		else
-			cause = w == SEAM ? ALIGNMENT :
+			cause = w == SEAM ? ALIGNMENT : w == NOT_KNOWN ||
 				transient(err) || collides ? SHORTAGE : PAIR;
 		if (w != SEAM && p2p_only()) {
 			if (cause == PAIR && io->state == UNKNOWN) {

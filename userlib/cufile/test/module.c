@@ -142,6 +142,52 @@ void test_module(void)
 	free(data);
 }
 
+/* What it refuses of one file, or of one request, says nothing of the device. */
+void test_module_request(void)
+{
+	char *data = malloc(MIB(1)), *g = gpu(MIB(1));
+	CUfileHandle_t fh, fh2;
+	int fd, fd2;
+
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
+	fd2 = make(other, 0, data, MIB(1));
+	memcpy(mem(g), data, MIB(1));
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	fh2 = reg(fd2);
+	mock.module_reason = PLN_REASON_APPEND;
+	mock.module_errno = EINVAL;
+	mock.module_count = 1;
+	is(cuFileWrite(fh, g, MIB(1), 0, 0), MIB(1), "a file that is open with O_APPEND");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is written otherwise");
+	check(strstr(stats_of(fh).reason, "open with O_APPEND"), "why: %s", stats_of(fh).reason);
+	is(cuFileWrite(fh2, g, MIB(1), 0, 0), MIB(1), "another one");
+	all_by(fh2, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	mock.module_reason = PLN_REASON_ALIGNMENT;
+	mock.module_errno = EINVAL;
+	mock.module_count = 1;
+	memset(mem(g), 0, MIB(1));
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a request in other blocks than its own");
+	check(!memcmp(mem(g), data, MIB(1)), "the right data");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is staged");
+	check(strstr(stats_of(fh).reason, "other blocks than O_DIRECT") &&
+	      !strstr(stats_of(fh).reason, "or direct IO on this file"), "why: %s", stats_of(fh).reason);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the next one");
+	all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module at once");
+	cuFileHandleDeregister(fh);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	unlink(other);
+	close(fd);
+	close(fd2);
+	gpu_free(g);
+	free(data);
+}
+
 /* What the module cannot register, and a module that is no help */
 void test_module_refused(void)
 {

@@ -1811,6 +1811,7 @@ static void alone(const char *dir)
 	test_refused_halves();
 	test_refused_mapping();
 	test_refused_memory();
+	test_out_of_files();
 	test_pages();
 	test_two_allocations();
 	test_media();
@@ -1918,6 +1919,7 @@ static void together(void)
 	test_map_apart();
 	test_module();
 	test_module_refused();
+	test_module_request();
 	test_module_quota();
 	test_module_no_pages();
 	test_module_after_late();

@@ -107,6 +107,7 @@ void test_no_dmabuf(void);
 /* module.c */
 void test_module(void);
 void test_module_refused(void);
+void test_module_request(void);
 void test_module_quota(void);
 void test_module_no_pages(void);
 void test_module_after_late(void);
@@ -245,6 +246,7 @@ void test_refused_pieces(void);
 void test_refused_halves(void);
 void test_refused_mapping(void);
 void test_refused_memory(void);
+void test_out_of_files(void);
 
 /* batch.c */
 void test_batch(void);

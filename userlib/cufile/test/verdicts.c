@@ -457,3 +457,33 @@ void test_refused_memory(void)
 	gpu_free(h);
 	free(data);
 }
+
+/* Nobody could look whether the file is on a drive of another host: that says nothing of p2p. */
+void test_out_of_files(void)
+{
+	static const int err[] = { EMFILE, ENOMEM };
+	char *g = gpu(MIB(1)), *bytes = malloc(MIB(1));
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	noise(bytes, MIB(1));
+	fd = make(path, 0, bytes, MIB(1));
+	for (i = 0; i < 3; i++) {
+		fresh(i == 2 ? "{\"peerlane\":{\"strict\":true}}" : NULL);
+		fh = reg(fd);
+		mock.read_errno = err[i % 2];
+		is(cuFileRead(fh, g, MIB(1), 0, 0), i == 2 ? -CU_FILE_IO_NOT_SUPPORTED : (int)MIB(1),
+		   i == 2 ? "strict, and out of files" : "a read when files or memory have run out");
+		check(strstr(stats_of(fh).reason, "cannot be looked for"), "why it is no p2p: %s",
+		      stats_of(fh).reason);
+		mock.read_errno = 0;
+		memset(mem(g), 0, MIB(1));
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the next one");
+		check(!memcmp(mem(g), bytes, MIB(1)), "the right data");
+		is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p at once");
+	}
+	close(fd);
+	gpu_free(g);
+	free(bytes);
+}
