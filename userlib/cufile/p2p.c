@@ -230,8 +230,9 @@ static void take_way(struct io *io, const struct window *w)
 
 	if (way == io->way)
 		return;
-	if (io->state == REFUSED)
-		io->reason[0] = '\0';	/* that was the other way's */
+	/* that was the other way's, and nothing is staged for it */
+	if (io->state == REFUSED && !io->bytes[PLN_PATH_BOUNCE] && !io->bytes[PLN_PATH_CACHE])
+		io->reason[0] = '\0';
 	io->way = way;
 	io->state = verdict_ask(io, way);
 }
@@ -541,6 +542,19 @@ static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	return 0;
 }
 
+/* Where io's path is refused its memory, or the next, may be for the other: its window tells. */
+static bool may_go(const struct io *io)
+{
+	return io->state != REFUSED || (io->way == PLN_PATH_P2P ?
+		module_there() : config.flag[CUFILE_PARAM_USE_PCIP2PDMA]);
+}
+
+/* How many of @len bytes are of the memory at @dev, which is io's; in whole blocks */
+static size_t of_memory(const struct io *io, uint64_t dev, size_t len)
+{
+	return io->mem.len ? min_of(len, round_up(io->mem.start + io->mem.len - dev, io->unit)) : len;
+}
+
 /*
  * What is mapped, up to the first that is registered; with io->registered also that.
  * After begin(): of whole blocks.
@@ -558,10 +572,7 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 
 	io->gave_eio = false;
 	whole = round_down(len, io->unit);
-	/* where p2p is refused the memory may be the module's: its window tells */
-	while (total < whole &&
-	       (io->state != REFUSED ||
-		(io->way == PLN_PATH_P2P && module_there()))) {
+	while (total < whole && may_go(io)) {
 		if (!follow(io, dev + total))
 			return freed(io);
 		w = direct_piece(io, dev + total, off + total, whole - total,
@@ -583,8 +594,11 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 			*pass = len - total;
 			return (ssize_t)total;
 		}
-		if (w == REFUSED_BEFORE)
-			break;
+		if (w == REFUSED_BEFORE) {
+			io->part = false;
+			*pass = of_memory(io, dev + total, len - total);
+			return (ssize_t)total;
+		}
 		if (w == NOT_REACHED) {
 			if (p2p_only()) {
 				io->f->refused = true;
@@ -619,7 +633,9 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 			if (p2p_only())
 				return refuse(io, NO_DIRECT);
 			verdict_tell(io, NO_DIRECT);
-			break;
+			io->part = false;
+			*pass = of_memory(io, dev + total, len - total);
+			return (ssize_t)total;
 		}
 		refused = w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&
 			  io->blocks_refused;

@@ -440,6 +440,63 @@ void test_module_after_late(void)
 	free(data);
 }
 
+/* One transfer into two memories, of which one can be mapped: where one path is refused the other is not */
+void test_module_beside(void)
+{
+	static const struct {
+		const char *what;
+		bool mapped;		/* the first of them */
+		bool now;		/* it is refused in this very transfer */
+		unsigned int reason;	/* of the module */
+	} how[] = {
+		{ "p2p was refused: what cannot be mapped goes by the module", true, false, 0 },
+		{ "p2p is refused: what cannot be mapped goes by the module", true, true, 0 },
+		{ "the module refused the device: what can be mapped goes p2p", false, false, PLN_REASON_MERGES },
+		{ "the module refuses the device: what can be mapped goes p2p", false, true, PLN_REASON_MERGES },
+		{ "the module refused the file: what can be mapped goes p2p", false, false, PLN_REASON_FILE_SYSTEM },
+	};
+	const size_t n = MIB(2);
+	char *data = malloc(2 * n), *g;
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	noise(data, 2 * n);
+	fd = make(path, 0, data, 2 * n);
+	for (i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		int way = how[i].mapped ? PLN_PATH_KERNEL : PLN_PATH_P2P;
+
+		g = (char *)(uintptr_t)mock_two(n);
+		with_module("{\"peerlane\":{\"window_size_kb\":64}}", PLN_ABI_VERSION);
+		/* windows of the second are kept, and those of the first are made later */
+		mock.handle_error = how[i].mapped ? 801 : 0;
+		fh = reg(fd);
+		is(cuFileRead(fh, g + n, n, (off_t)n, 0), (long long)n, "the second memory");
+		all_by(fh, way, n, "by one path");
+		cuFileHandleDeregister(fh);
+		fh = reg(fd);
+		mock.handle_error = how[i].mapped ? 0 : 801;
+		mock.p2p_errno = how[i].mapped ? EREMOTEIO : 0;
+		mock.module_errno = how[i].mapped ? 0 : EOPNOTSUPP;
+		mock.module_reason = how[i].reason;
+		if (!how[i].now)
+			is(cuFileRead(fh, g, n, 0, 0), (long long)n, "the first memory is refused");
+		all_by(fh, way, 0, "nothing goes so");
+		memset(mem(g), 0, n);
+		memset(mem(g + n), 0, n);
+		is(cuFileRead(fh, g, 2 * n, 0, 0), (long long)(2 * n), how[i].what);
+		check(!memcmp(mem(g), data, n) && !memcmp(mem(g + n), data + n, n), "the right data");
+		all_by(fh, way, n, "all that can");
+		check(stats_of(fh).reason[0], "and why not all is told: %s", stats_of(fh).reason);
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		gpu_free(g);
+		gpu_free(g + n);
+	}
+	close(fd);
+	free(data);
+}
+
 #define N	8
 #define SIZE	KIB(64)
 

@@ -1923,6 +1923,7 @@ static void together(void)
 	test_module_quota();
 	test_module_no_pages();
 	test_module_after_late();
+	test_module_beside();
 	test_module_ring();
 	test_module_taken();
 	test_module_reopened();

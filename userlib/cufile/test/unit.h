@@ -111,6 +111,7 @@ void test_module_request(void);
 void test_module_quota(void);
 void test_module_no_pages(void);
 void test_module_after_late(void);
+void test_module_beside(void);
 void test_module_ring(void);
 void test_module_taken(void);
 void test_module_reopened(void);
