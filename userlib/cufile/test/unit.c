@@ -1888,6 +1888,7 @@ static void together(void)
 	test_slab_memory();
 	test_slab_failure();
 	test_two_contexts();
+	test_lane_context();
 	test_turns();
 	test_no_lanes();
 	test_close_open();

@@ -186,6 +186,7 @@ void test_slab_turns(void);
 void test_slab_memory(void);
 void test_slab_failure(void);
 void test_two_contexts(void);
+void test_lane_context(void);
 void test_turns(void);
 
 /* choice.c */
