@@ -279,12 +279,13 @@ static struct view *map_file(int fd, uint64_t off, size_t len)
 	return v;
 }
 
-/* Without the lock: nothing of it has to be read from the device. */
+/* Without the lock: nothing of it, which is mapped at @at, has to be read from the device. */
 static bool cached(int fd, uint64_t off, const char *at, size_t len)
 {
+	const size_t lead = off % PAGE;
 	struct {
 		uint64_t off, len;
-	} range = { off, len };
+	} range = { off - lead, round_up(len + lead, PAGE) };
 	struct {
 		uint64_t cached, dirty, writeback, evicted, recently;
 	} stat;
@@ -292,18 +293,18 @@ static bool cached(int fd, uint64_t off, const char *at, size_t len)
 	size_t done, n, i;
 
 	if (!syscall(SYS_cachestat, fd, &range, &stat, 0))
-		return stat.cached >= (len + PAGE - 1) / PAGE;
+		return stat.cached >= range.len / PAGE;
 	/*
 	 * Where the caller neither owns the file nor may write it, cachestat()
 	 * refuses and mincore() says yes to all.
 	 */
 	if (errno != ENOSYS)
 		return false;
-	for (done = 0; done < len; done += n) {
-		n = min_of(len - done, sizeof(vec) * PAGE);
-		if (mincore((char *)at + done, n, vec))
+	for (done = 0; done < range.len; done += n) {
+		n = min_of(range.len - done, sizeof(vec) * PAGE);
+		if (mincore((char *)at - lead + done, n, vec))
 			return false;
-		for (i = 0; i < (n + PAGE - 1) / PAGE; i++)
+		for (i = 0; i < n / PAGE; i++)
 			if (!(vec[i] & 1))
 				return false;
 	}
@@ -468,6 +469,7 @@ static struct pin *pin(struct io *io, struct view *v, char *at, size_t len)
 	return p;
 }
 
+/* Without the lock: CUDA may keep who asks waiting. */
 static bool alive(const struct pin *p)
 {
 	unsigned long long id = 0;
@@ -935,17 +937,22 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	struct slot *s = &l->slot[off / SLOT];
 	uint64_t start = round_down(off, SLOT);
 	size_t len = min_of(SLOT, l->size - start), size = round_up(len, PAGE);
-	bool make = false, displaced = false;
+	bool make = false, displaced = false, dead;
 	enum plain why;
 	struct pin *p;
 
 	*more = false;
 	pthread_mutex_lock(&lock);
 	p = s->pin;
-	if (p && (p->ctx != io->mem.ctx || p->ctx_id != io->mem.ctx_id) &&
-	    !alive(p)) {
-		retire(p);
-		p = NULL;
+	if (p && (p->ctx != io->mem.ctx || p->ctx_id != io->mem.ctx_id)) {
+		p->users++;
+		pthread_mutex_unlock(&lock);
+		dead = !alive(p);
+		pthread_mutex_lock(&lock);
+		if (dead && p->slot)
+			retire(p);
+		unuse(p);
+		p = s->pin;
 	}
 	count(s, len, n);
 	if (p) {
@@ -1294,7 +1301,7 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 				strerror(errno));
 			goto out;
 		}
-		if (!cached(io->f->buffered_fd, off, v->map, len + off % PAGE)) {
+		if (!cached(io->f->buffered_fd, off, v->map + off % PAGE, len)) {
 			plainly(io, NOT_CACHED);
 			goto out;
 		}

@@ -226,6 +226,30 @@ void test_cache(void)
 	gpu_free(g);
 }
 
+/* One page of a large read is not in the page cache; the page behind the read, which is, does not stand for it. */
+void test_cache_page(void)
+{
+	const size_t n = MIB(5) - 150;
+	int fd = a_file(O_RDWR, SIZE);
+	char *g = gpu(MIB(8));
+	CUfileHandle_t fh;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	/* it goes from the page cache, whatever it is there a part of */
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 4096))
+		abort();
+	is(cuFileRead(fh, g, n, 100, 0), (long long)n, "a page is not in the page cache");
+	check(!memcmp(mem(g), data + 100, 3996) && !mem(g)[3996] &&
+	      !memcmp(mem(g) + 8092, data + 8192, n - 8092), "the right data");
+	is((long long)mock.read_only_calls, 0, "so nothing is registered");
+	check(strstr(stats_of(fh).reason, "not all of it is in the page cache"),
+	      "why: %s", stats_of(fh).reason);
+	may_cool();
+	close(fd);
+	gpu_free(g);
+}
+
 /* Who has a lease, and what is done without */
 void test_cache_lease(void)
 {
@@ -1376,6 +1400,35 @@ static void end(struct part *p, unsigned int n)
 		       memcmp(mem(p[i].g), data + p[i].off, p[i].len);
 	}
 	is(bad, 0, "all reads have their data");
+}
+
+/* Nobody waits for CUDA with what the lease's keeper needs. */
+void test_cache_asks(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), turn;
+	struct part a = { .g = gpu(MIB(24)) };
+	CUfileHandle_t fh;
+	char *h;
+
+	fresh_cache("{" COMPAT "}");
+	mock.other_memory = true;
+	h = gpu(MIB(24));
+	mock.other_memory = false;
+	fh = reg(fd);
+	is(cuFileRead(fh, h, SIZE, 0, 0), SIZE, "a read into memory of another context");
+	by_cache(fh, "its registrations are kept");
+	mock.hold_other = true;
+	begin(&a, fh, MIB(8), 0);
+	AWAIT(mock.in_other == 1);
+	for (turn = 0; turn < 5000 && held_back(); turn++)
+		usleep(1000);
+	check(turn < 5000, "while a read asks CUDA whether that context is there, a writer need not wait");
+	mock.hold_other = false;
+	end(&a, 1);
+	check(none_left(), "then nothing is registered");
+	close(fd);
+	gpu_free(a.g);
+	gpu_free(h);
 }
 
 /* The lease is given back between the check and the copy */

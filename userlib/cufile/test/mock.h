@@ -116,6 +116,7 @@ struct mock {
 	_Atomic bool hold_keep;	/* who calls it waits before it does anything */
 	_Atomic int lease_lag;	/* seconds that the next question about a lease takes */
 	_Atomic bool other_memory; /* what is allocated is of a second context */
+	_Atomic bool hold_other; /* who asks for its number waits */
 	_Atomic bool no_other;	/* which is gone: see mock_end_other() */
 	int cpus;		/* of the process, 0 what they are */
 	int unregister_error;	/* CUresult of unregistering memory */
@@ -180,6 +181,7 @@ struct mock {
 	_Atomic int in_cond;	/* in the library, waiting for what another thread does */
 	_Atomic int in_unmap;	/* waiting to unmap, or past it, since hold_unmap */
 	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
+	_Atomic int in_other;	/* waiting for the number of the second context */
 	_Atomic int before_keep; /* waiting to begin it */
 	_Atomic uint64_t waits;	/* for copies */
 	_Atomic uint64_t marked; /* values that streams were to write */

@@ -1294,6 +1294,12 @@ int cuCtxGetId(void *ctx, unsigned long long *id)
 {
 	if (!is_there((uintptr_t)ctx))
 		return INVALID_CONTEXT;
+	if (ctx == (void *)OTHER) {
+		mock.in_other++;
+		while (mock.hold_other)
+			usleep(100);
+		mock.in_other--;
+	}
 	*id = ctx == (void *)OURS ? 77 : ctx == (void *)OTHER ? other_id : 78;
 	return 0;
 }

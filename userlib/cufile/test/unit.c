@@ -1938,6 +1938,7 @@ static void together(void)
 	test_nvidia_scarce();
 	test_nvidia_fork();
 	test_cache();
+	test_cache_page();
 	test_cache_lease();
 	test_cache_number();
 	test_cache_writers();
@@ -1960,6 +1961,7 @@ static void together(void)
 	test_cache_small();
 	test_cache_sure();
 	test_cache_broken();
+	test_cache_asks();
 	test_cache_crowd();
 	test_cache_early();
 	test_cache_after_p2p();

@@ -139,6 +139,7 @@ void test_kernel_words_once(void);
 
 /* cache.c */
 void test_cache(void);
+void test_cache_page(void);
 void test_cache_lease(void);
 void test_cache_number(void);
 void test_cache_writers(void);
@@ -163,6 +164,7 @@ void test_cache_stands(void);
 
 void test_cache_sure(void);
 void test_cache_broken(void);
+void test_cache_asks(void);
 void test_cache_crowd(void);
 void test_cache_early(void);
 void test_cache_after_p2p(void);
