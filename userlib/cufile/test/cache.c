@@ -250,6 +250,67 @@ void test_cache_page(void)
 	gpu_free(g);
 }
 
+/* One read of more than a read uses registrations at once */
+void test_cache_many(void)
+{
+	const size_t part = MIB(48), n = 3 * part;	/* 18 of them */
+	int fd = a_file(O_RDWR, part);
+	char *g = gpu(n);
+	CUfileHandle_t fh;
+
+	may_cool();
+	if (pwrite(fd, data + 1, part, (off_t)part) != (ssize_t)part ||
+	    pwrite(fd, data + 2, part, (off_t)(2 * part)) != (ssize_t)part || fsync(fd))
+		abort();
+	close(fd);
+	warm_file(path, n);
+	fd = open(path, O_RDONLY);
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":262144}}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "144 MiB");
+	check(!memcmp(mem(g), data, part) && !memcmp(mem(g) + part, data + 1, part) &&
+	      !memcmp(mem(g) + 2 * part, data + 2, part), "the right data");
+	is((long long)by(fh, PLN_PATH_CACHE), (long long)n, "all by the cache path");
+	is(mock.read_only, 18, "by a registration for each 8 MiB");
+	mock.later += 30;
+	check(none_left(), "none of which is in use after it");
+	close(fd);
+	gpu_free(g);
+}
+
+/* A kernel that has no cachestat() */
+void test_cache_mincore(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), status = -1;
+	CUfileHandle_t fh;
+	pid_t child;
+	char *g;
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	may_cool();
+	child = fork();
+	if (!child) {
+		forbid(451, ENOSYS);
+		fresh_cache("{" COMPAT "}");
+		g = gpu(MIB(24));
+		fh = reg(fd);
+		if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+			_exit(2);
+		if (cuFileRead(fh, g, MIB(8), 0, 0) != MIB(8) || mock.read_only_calls ||
+		    !strstr(stats_of(fh).reason, "not all of it is in the page cache"))
+			_exit(3);
+		warm_file(path, SIZE);
+		if (cuFileRead(fh, g, MIB(8), 0, 0) != MIB(8) ||
+		    stats_of(fh).last_path != PLN_PATH_CACHE || memcmp(mem(g), data, MIB(8)))
+			_exit(4);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	is(status, 0, "without cachestat(), what is not cached is copied, and what is goes by the cache path");
+	close(fd);
+}
+
 /* Who has a lease, and what is done without */
 void test_cache_lease(void)
 {
@@ -662,6 +723,19 @@ void test_cache_refused(void)
 
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
+	mock.register_error = 1;
+	for (i = 0; i < 2; i++)
+		is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "it cannot, twice");
+	mock.register_error = 0;
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "then it can");
+	mock.register_error = 1;
+	is(cuFileRead(fh, g, MIB(8), MIB(8), 0), MIB(8), "another part cannot, once");
+	mock.register_error = 0;
+	is(cuFileRead(fh, g, MIB(8), MIB(8), 0), MIB(8), "that is not three times in a row");
+	by_cache(fh, "so it is tried again at once");
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
 	mock.register_error = 2;
 	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "no memory to register");
 	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "by the other path");
@@ -824,13 +898,16 @@ void test_cache_context(void)
 	check(!log_has("stays mapped"), "nor does anything stay mapped");
 
 	fresh_cache("{" COMPAT "}");
+	mock_stop_clock();	/* the lease was held just now, as long as it stands */
 	fh = reg(fd);
 	is(cuFileRead(fh, h, SIZE, 0, 0), SIZE, "once more");
 	by_cache(fh, "by the cache path");
 	mock_end_other();
 	mock.hold_unpin = true;
-	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "another context reads what it had");
+	is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "another context reads a little of what it had");
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and all");
 	check(!memcmp(mem(g), data, SIZE), "the right data");
+	is((long long)mock.unpinned, 0, "nothing by what is not registered any more");
 	mock.hold_unpin = false;
 	check(none_left(), "nothing of it is left");
 	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and again");

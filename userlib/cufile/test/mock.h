@@ -33,6 +33,7 @@ struct mock {
 	_Atomic int anon_together; /* such calls that must be under way at once first */
 	size_t short_io;	/* at most so many bytes for each call */
 	_Atomic size_t odd_write;	/* what the next write by p2p says that it moved */
+	_Atomic bool no_write;	/* the next one moves nothing, and says no error */
 	int interrupt;		/* every so many-th call gives EINTR */
 	int copy_error;		/* CUresult of copies */
 	_Atomic int copy_after;
@@ -126,6 +127,9 @@ struct mock {
 	unsigned int register_reason, module_reason;
 	_Atomic int module_count; /* such IOs, 0: all */
 	bool module_waits;	/* it does no IO of an io_uring */
+	int module_none;	/* errno of who opens it */
+	bool module_said;	/* it has pages of so many bytes */
+	unsigned int module_page;
 	uint64_t module_max;	/* bytes registered at most, 0: no limit */
 	/* NVIDIA's driver: its version, NULL: there is none */
 	const char *nvidia;

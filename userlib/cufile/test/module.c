@@ -145,25 +145,54 @@ void test_module(void)
 /* What it refuses of one file, or of one request, says nothing of the device. */
 void test_module_request(void)
 {
+	static const struct {
+		unsigned int reason;
+		int err;
+		const char *words;
+	} of_file[] = {
+		{ PLN_REASON_FILE_TYPE, EINVAL, "neither a regular file nor a block device" },
+		{ PLN_REASON_FILE_SYSTEM, EOPNOTSUPP, "supports ext4 and xfs" },
+		{ PLN_REASON_NO_DIRECT, EOPNOTSUPP, "does no direct IO with this file" },
+		{ PLN_REASON_APPEND, EINVAL, "open with O_APPEND" },
+	}, of_device[] = {
+		{ PLN_REASON_DEVICE, EOPNOTSUPP, "does not support device memory" },
+		{ PLN_REASON_INTEGRITY, EOPNOTSUPP, "has to read the data for checksums" },
+		{ PLN_REASON_MERGES, EOPNOTSUPP, "nomerges" },
+	};
 	char *data = malloc(MIB(1)), *g = gpu(MIB(1));
 	CUfileHandle_t fh, fh2;
+	unsigned int i;
 	int fd, fd2;
 
 	noise(data, MIB(1));
 	fd = make(path, 0, data, MIB(1));
 	fd2 = make(other, 0, data, MIB(1));
 	memcpy(mem(g), data, MIB(1));
-	with_module(NO_MAP, PLN_ABI_VERSION);
-	fh = reg(fd);
-	fh2 = reg(fd2);
-	mock.module_reason = PLN_REASON_APPEND;
-	mock.module_errno = EINVAL;
-	mock.module_count = 1;
-	is(cuFileWrite(fh, g, MIB(1), 0, 0), MIB(1), "a file that is open with O_APPEND");
-	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is written otherwise");
-	check(strstr(stats_of(fh).reason, "open with O_APPEND"), "why: %s", stats_of(fh).reason);
-	is(cuFileWrite(fh2, g, MIB(1), 0, 0), MIB(1), "another one");
-	all_by(fh2, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+	for (i = 0; i < sizeof(of_file) / sizeof(of_file[0]); i++) {
+		with_module(NO_MAP, PLN_ABI_VERSION);
+		fh = reg(fd);
+		fh2 = reg(fd2);
+		mock.module_reason = of_file[i].reason;
+		mock.module_errno = of_file[i].err;
+		mock.module_count = 1;
+		is(cuFileWrite(fh, g, MIB(1), 0, 0), MIB(1), of_file[i].words);
+		all_by(fh, PLN_PATH_BOUNCE, MIB(1), "it is written otherwise");
+		check(strstr(stats_of(fh).reason, of_file[i].words), "why: %s", stats_of(fh).reason);
+		is(cuFileWrite(fh2, g, MIB(1), 0, 0), MIB(1), "another one");
+		all_by(fh2, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+	}
+	for (i = 0; i < sizeof(of_device) / sizeof(of_device[0]); i++) {
+		with_module(NO_MAP, PLN_ABI_VERSION);
+		fh = reg(fd);
+		fh2 = reg(fd2);
+		mock.module_reason = of_device[i].reason;
+		mock.module_errno = of_device[i].err;
+		mock.module_count = 1;
+		is(cuFileWrite(fh, g, MIB(1), 0, 0), MIB(1), of_device[i].words);
+		check(strstr(stats_of(fh).reason, of_device[i].words), "why: %s", stats_of(fh).reason);
+		is(cuFileWrite(fh2, g, MIB(1), 0, 0), MIB(1), "another file of the device");
+		all_by(fh2, PLN_PATH_BOUNCE, MIB(1), "is not tried");
+	}
 
 	with_module(NO_MAP, PLN_ABI_VERSION);
 	fh = reg(fd);
@@ -184,6 +213,53 @@ void test_module_request(void)
 	unlink(other);
 	close(fd);
 	close(fd2);
+	gpu_free(g);
+	free(data);
+}
+
+/* A module that is there, or not, and is used */
+void test_module_opened(void)
+{
+	static const struct {
+		int err;
+		unsigned int page;
+		bool good, told;
+	} how[] = {
+		{ 0, 4096, true, false }, { 0, 65536, true, false }, { 0, 0, false, true },
+		{ 0, 3, false, true }, { 0, 131072, false, true }, { EACCES, 4096, false, true },
+		{ ENOENT, 4096, false, false }, { ENXIO, 4096, false, false }, { ENODEV, 4096, false, false },
+	};
+	char *data = malloc(MIB(1)), *g = gpu(MIB(1)), words[64];
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
+	for (i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		fresh(NO_MAP);
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		mock.module = PLN_ABI_VERSION;
+		mock.module_none = how[i].err;
+		mock.module_said = true;
+		mock.module_page = how[i].page;
+		if (cuFileDriverOpen().err)
+			abort();
+		fh = reg(fd);
+		snprintf(words, sizeof(words), "a module: errno %d, pages of %u bytes", how[i].err,
+			 how[i].page);
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), words);
+		all_by(fh, how[i].good ? PLN_PATH_KERNEL : PLN_PATH_BOUNCE, MIB(1), "is used, or not");
+		snprintf(words, sizeof(words), how[i].err ? "/dev/peerlane: EACCES (13)" :
+			 "instead of 1, pages of %u bytes", how[i].page);
+		is(log_count("notice: /dev/peerlane"), how[i].told, "and told, or not");
+		is(log_count(words), how[i].told, "in these words");
+		cuFileHandleDeregister(fh);
+	}
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	close(fd);
 	gpu_free(g);
 	free(data);
 }

@@ -1921,6 +1921,7 @@ static void together(void)
 	test_module();
 	test_module_refused();
 	test_module_request();
+	test_module_opened();
 	test_module_quota();
 	test_module_no_pages();
 	test_module_after_late();
@@ -1939,6 +1940,8 @@ static void together(void)
 	test_nvidia_fork();
 	test_cache();
 	test_cache_page();
+	test_cache_many();
+	test_cache_mincore();
 	test_cache_lease();
 	test_cache_number();
 	test_cache_writers();

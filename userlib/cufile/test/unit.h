@@ -108,6 +108,7 @@ void test_no_dmabuf(void);
 void test_module(void);
 void test_module_refused(void);
 void test_module_request(void);
+void test_module_opened(void);
 void test_module_quota(void);
 void test_module_no_pages(void);
 void test_module_after_late(void);
@@ -140,6 +141,8 @@ void test_kernel_words_once(void);
 /* cache.c */
 void test_cache(void);
 void test_cache_page(void);
+void test_cache_many(void);
+void test_cache_mincore(void);
 void test_cache_lease(void);
 void test_cache_number(void);
 void test_cache_writers(void);
