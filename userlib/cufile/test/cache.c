@@ -271,7 +271,7 @@ void test_cache_many(void)
 	check(!memcmp(mem(g), data, part) && !memcmp(mem(g) + part, data + 1, part) &&
 	      !memcmp(mem(g) + 2 * part, data + 2, part), "the right data");
 	is((long long)by(fh, PLN_PATH_CACHE), (long long)n, "all by the cache path");
-	is(mock.read_only, 18, "by a registration for each 8 MiB");
+	is((long long)mock.read_only_calls, 18, "by a registration for each 8 MiB");
 	mock.later += 30;
 	check(none_left(), "none of which is in use after it");
 	close(fd);

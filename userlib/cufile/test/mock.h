@@ -87,6 +87,7 @@ struct mock {
 	bool block;		/* who asks about a file is told of a block device, which has the number dev */
 	uint32_t sector;	/* its blocks, 0: it does not say */
 	int gpu;		/* number of the GPU that all memory is of */
+	uint64_t next_gpu;	/* but what is from this address on is of the next one, if not 0 */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
 	size_t start_at;	/* new memory begins so far behind a page of the GPU */
 	_Atomic int later;		/* seconds that the monotonic clock is ahead */

@@ -1153,7 +1153,7 @@ int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr)
 			*(uint64_t *)data = m->id;
 		break;
 	case 8: *(unsigned int *)data = 0; break;
-	case 9: *(int *)data = mock.gpu; break;
+	case 9: *(int *)data = mock.gpu + (mock.next_gpu && ptr >= mock.next_gpu); break;
 	case 10: *(int *)data = !m->range; break;
 	/* as a driver of NVIDIA's says, on an H100 */
 	case 11: *(uint64_t *)data = m->range ? m->range : m->start; break;

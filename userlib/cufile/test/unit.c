@@ -1918,6 +1918,7 @@ static void together(void)
 	test_counts();
 	test_windows();
 	test_map_apart();
+	test_next_gpu();
 	test_module();
 	test_module_refused();
 	test_module_request();

@@ -95,6 +95,7 @@ void test_forks(void);
 
 /* windows.c */
 void test_beside_freed(void);
+void test_next_gpu(void);
 void test_small_limit(void);
 void test_seams(void);
 void test_many_windows(void);
