@@ -217,7 +217,7 @@ void mock_swap(unsigned long long first);
 /* The monotonic clock stands from now on; mock_reset() lets it go. */
 void mock_stop_clock(void);
 
-/* The second context is destroyed, and what was registered in it ends; mock_reset() makes another. */
+/* The second context is destroyed, with its streams and what was registered in it; mock_reset() makes another. */
 void mock_end_other(void);
 
 /* The mappings of dma-bufs end, as of memory whose GPU is gone. */

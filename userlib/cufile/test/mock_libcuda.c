@@ -1317,19 +1317,54 @@ struct op {
 	uint64_t number;
 };
 
+/* What ends with its context, if nobody destroys it before */
+static struct owned {
+	struct owned *next;
+	uint64_t ctx;
+} *owned;
+
 struct stream {
+	struct owned owned;	/* first */
 	struct op op[64];
 	unsigned int ops;
 	uint64_t number;
-	uint64_t ctx;
 };
 
 struct event {
+	struct owned owned;	/* first */
 	struct stream *stream;
 	uint64_t number;
 	uint64_t calls;		/* of the default stream: functions of before */
 	bool blocking;
 };
+
+static void *of_context(size_t size)
+{
+	struct owned *o = calloc(1, size);
+
+	if (!o)
+		return NULL;
+	o->ctx = context();
+	pthread_mutex_lock(&lock);
+	o->next = owned;
+	owned = o;
+	pthread_mutex_unlock(&lock);
+	return o;
+}
+
+static void destroy(struct owned *o)
+{
+	struct owned **at = &owned;
+
+	pthread_mutex_lock(&lock);
+	while (*at && *at != o)
+		at = &(*at)->next;
+	if (!*at)
+		abort();
+	*at = o->next;
+	pthread_mutex_unlock(&lock);
+	free(o);
+}
 
 /* Of the default stream, by each thread */
 static __thread struct stream by_default;
@@ -1354,7 +1389,7 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	char *g = mock_memory(dev), *last = n ? mock_memory(dev + n - 1) : g;
 	struct op *op;
 
-	if (!current || (s != &by_default && s->ctx != context()))
+	if (!current || (s != &by_default && s->owned.ctx != context()))
 		return INVALID_CONTEXT;
 	if (mock.copy_error) {
 		if (mock.copy_after <= 0)
@@ -1486,16 +1521,14 @@ int cuStreamCreate(void **s, unsigned int flags)
 	(void)flags;
 	if (mock.no_streams || !current)
 		return INVALID_CONTEXT;
-	*s = calloc(1, sizeof(struct stream));
-	if (*s)
-		((struct stream *)*s)->ctx = context();
+	*s = of_context(sizeof(struct stream));
 	return *s ? 0 : OUT_OF_MEMORY;
 }
 
 int cuStreamDestroy_v2(void *s);
 int cuStreamDestroy_v2(void *s)
 {
-	free(s);
+	destroy(s);
 	return 0;
 }
 
@@ -1672,7 +1705,7 @@ int cuEventCreate(void **e, unsigned int flags)
 {
 	if (mock.no_events)
 		return OUT_OF_MEMORY;
-	*e = calloc(1, sizeof(struct event));
+	*e = of_context(sizeof(struct event));
 	if (*e)
 		((struct event *)*e)->blocking = flags & 1;
 	return *e ? 0 : OUT_OF_MEMORY;
@@ -1681,7 +1714,7 @@ int cuEventCreate(void **e, unsigned int flags)
 int cuEventDestroy_v2(void *e);
 int cuEventDestroy_v2(void *e)
 {
-	free(e);
+	destroy(e);
 	return 0;
 }
 
@@ -1817,9 +1850,18 @@ int cuMemHostUnregister(void *p)
 
 void mock_end_other(void)
 {
+	struct owned **at = &owned, *o;
 	unsigned int i;
 
 	pthread_mutex_lock(&lock);
+	while ((o = *at)) {
+		if (o->ctx == OTHER) {
+			*at = o->next;
+			free(o);
+		} else {
+			at = &o->next;
+		}
+	}
 	other_id += 100;
 	mock.no_other = true;
 	for (i = 0; i < MAX; i++)
