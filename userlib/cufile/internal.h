@@ -362,6 +362,12 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct no_window *why);
 /* This thread was told so of all of it, and nothing has changed since: without a lock. */
 bool window_refused(const struct mem *mem, uint64_t addr, size_t len);
+/*
+ * What is at @addr, and in *@len how much of that follows, without a lock: so it may be
+ * unknown of any.  It may be another one when this returns.
+ */
+enum window_kind { WINDOW_UNKNOWN, WINDOW_NONE, WINDOW_MAPPED, WINDOW_REGISTERED };
+enum window_kind window_peek(const struct mem *mem, uint64_t addr, size_t *len);
 void window_put(struct window *w);
 void window_kill(struct window *w);	/* and forget; caller holds it */
 /*

@@ -461,18 +461,31 @@ static enum cause no_p2p(struct io *io)
 bool p2p_is_out(const struct io *io, uint64_t dev, uint64_t off, size_t len, time_t now)
 {
 	const struct file *f = io->f;
+	bool no_map, no_module;
 	uint64_t lo, hi;
+	size_t n;
 
 	if (ruled_out(io) != POSSIBLE)
 		return true;
 	lo = round_up(off, f->off_align);
 	hi = round_down(off + len, f->off_align);
-	if (lo >= hi || (dev + (lo - off)) % f->mem_align ||
-	    window_refused(&io->mem, dev + (lo - off), hi - lo))
+	if (lo >= hi || (dev + (lo - off)) % f->mem_align)
 		return true;
-	return (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA] ||
-		verdict_refused(io, PLN_PATH_P2P, now)) &&
-	       (!module_there() || f->no_module || verdict_refused(io, PLN_PATH_KERNEL, now));
+	no_map = !config.flag[CUFILE_PARAM_USE_PCIP2PDMA] ||
+		 verdict_refused(io, PLN_PATH_P2P, now);
+	no_module = !module_there() || f->no_module ||
+		    verdict_refused(io, PLN_PATH_KERNEL, now);
+	/* where one of them works, the windows tell whose the memory is */
+	for (dev += lo - off; !(no_map && no_module) && lo < hi; dev += n, lo += n) {
+		enum window_kind kind;
+
+		n = hi - lo;
+		kind = window_peek(&io->mem, dev, &n);
+		if (kind == WINDOW_UNKNOWN || (kind == WINDOW_MAPPED && !no_map) ||
+		    (kind == WINDOW_REGISTERED && !no_module))
+			return false;
+	}
+	return true;
 }
 
 /*

@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/peerlane.h>
+
 #include "unit.h"
 #include "writers.h"
 
@@ -1646,15 +1648,20 @@ void test_cache_early(void)
 	gpu_free(g);
 }
 
-/* So many more reads of 64 KiB find what is registered, and ask nobody for the lease. */
-static bool quick(CUfileHandle_t fh, char *g)
+/*
+ * Ten more reads of 64 KiB, into @g and @h in turn, find what is registered, and ask nobody
+ * for the lease.
+ */
+static bool quick(CUfileHandle_t fh, char *g, char *h)
 {
+	char *to[] = { g, h };
+
 	uint64_t asked = mock.lease_asked, n = by(fh, PLN_PATH_CACHE);
 	int i;
 
 	for (i = 0; i < 10; i++)
-		if (cuFileRead(fh, g, KIB(64), (off_t)KIB(64) * i, 0) != KIB(64) ||
-		    memcmp(mem(g), data + KIB(64) * i, KIB(64)))
+		if (cuFileRead(fh, to[i % 2], KIB(64), (off_t)KIB(64) * i, 0) != KIB(64) ||
+		    memcmp(mem(to[i % 2]), data + KIB(64) * i, KIB(64)))
 			return false;
 	return mock.lease_asked == asked && by(fh, PLN_PATH_CACHE) == n + 10 * KIB(64);
 }
@@ -1662,10 +1669,20 @@ static bool quick(CUfileHandle_t fh, char *g)
 /* What is registered serves reads that p2p cannot move, as long as it cannot. */
 void test_cache_after_p2p(void)
 {
+	static const struct {
+		int handle_error, p2p_errno, module_errno;
+		unsigned int module;
+		const char *what;
+	} out[] = {
+		{ 0, EREMOTEIO, 0, 0, "p2p is refused" },
+		{ 801, 0, 0, 0, "memory without a window" },
+		{ 0, EREMOTEIO, 0, PLN_ABI_VERSION, "mapped memory, and nobody has asked the module" },
+		{ 801, 0, EREMOTEIO, PLN_ABI_VERSION, "registered memory, and nobody has asked for p2p" },
+	};
 	int fd = a_file(O_RDONLY, MIB(8));
-	char *g = gpu(MIB(16));
+	char *g = gpu(MIB(16)), *h = gpu(MIB(16));
 	CUfileHandle_t fh;
-	unsigned int i;
+	unsigned int i, k;
 
 	fresh_cache(NULL);
 	fh = reg(fd);
@@ -1676,7 +1693,7 @@ void test_cache_after_p2p(void)
 	AWAIT(mock.in_keep == 1);
 	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a read of the same part that is");
 	is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p");
-	check(quick(fh, g + 1), "others to odd addresses do not, at once");
+	check(quick(fh, g + 1, g + 1), "others to odd addresses do not, at once");
 	mock.keep_turns = -1;
 
 	fresh_cache(NULL);
@@ -1688,20 +1705,24 @@ void test_cache_after_p2p(void)
 	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "then there is");
 	is(stats_of(fh).last_path, PLN_PATH_P2P, "and the read goes p2p");
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
 		fresh_cache(NULL);
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		mock.module = out[i].module;
 		fh = reg(fd);
 		mock_stop_clock();
-		if (i)
-			mock.handle_error = 801;
-		else
-			mock.p2p_errno = EREMOTEIO;
-		is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), i ? "memory without a window" : "p2p is refused");
-		is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "again");
+		mock.handle_error = out[i].handle_error;
+		mock.p2p_errno = out[i].p2p_errno;
+		mock.module_errno = out[i].module_errno;
+		for (k = 0; k < 4; k++)
+			is(cuFileRead(fh, k % 2 ? h : g, MIB(8), 0, 0), MIB(8), out[i].what);
 		by_cache(fh, "by the cache path");
 		mock.keep_turns = 0;
 		AWAIT(mock.in_keep == 1);
-		check(quick(fh, g), "then small ones do, at once");
+		check(quick(fh, g, g), "then small ones do, at once");
+		check(quick(fh, g, h), "also into two memories in turn");
+		check(quick(fh, g + MIB(6), h), "and far from where it was asked");
 		mock.keep_turns = -1;
 	}
 	fresh_cache(NULL);
@@ -1717,6 +1738,7 @@ void test_cache_after_p2p(void)
 	is(stats_of(fh).last_path, PLN_PATH_P2P, "p2p is tried, and works");
 	close(fd);
 	gpu_free(g);
+	gpu_free(h);
 }
 
 /* One registration is made at a time; for one read only if there are few callers */
