@@ -123,12 +123,18 @@ static void pin_lane(struct lane *l, CUcontext ctx, unsigned long long id)
 			 "copies will be slower");
 }
 
+/* It went with the context that pinned it. */
+static bool pin_lost(const struct lane *l)
+{
+	return l->registered && cu.CtxGetId && !cu_lives(l->pinned_ctx, l->pinned_id);
+}
+
 /* The caller has made @ctx current. */
 static void bind_lane(struct lane *l, CUcontext ctx, unsigned long long id)
 {
 	if (l->stream)
 		forget_stream(l, cu_lives(l->ctx, l->ctx_id));
-	if (l->registered && cu.CtxGetId && !cu_lives(l->pinned_ctx, l->pinned_id))
+	if (pin_lost(l))
 		pin_lane(l, ctx, id);
 	l->ctx = ctx;
 	l->ctx_id = id;
@@ -483,6 +489,8 @@ struct lane *lane_get(const struct mem *mem, size_t chunk, bool wait)
 		l = get_slowly(mem, fit, wait);
 	if (l && (!bound(l, mem) || !l->stream))
 		bind_lane(l, mem->ctx, mem->ctx_id);
+	else if (l && l->pinned_id != mem->ctx_id && pin_lost(l))
+		pin_lane(l, mem->ctx, mem->ctx_id);
 	return l;
 }
 

@@ -1076,6 +1076,26 @@ void test_lane_context(void)
 		gpu_free(h);
 	}
 
+	/* who has pinned it is gone, after it had got a stream of the one that stays */
+	set_slabs(64, 2);
+	fresh("{" COMPAT "}");
+	fh = reg(fd);
+	g = gpu(KIB(64));
+	mock.other_memory = true;
+	h = gpu(KIB(64));
+	mock.other_memory = false;
+	cuFileRead(fh, h, KIB(64), 0, 0);
+	cuFileRead(fh, g, KIB(64), 0, 0);
+	pinned = mock.pinned_bytes;
+	mock_end_other();
+	is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "a lane whose stream stays, and what pinned it is destroyed");
+	is((long long)mock.unpinned, 0, "is pinned before anything is copied from it");
+	is((long long)mock.pinned_bytes, pinned, "as before");
+	set_slabs(0, 0);
+	is((long long)mock.pinned_bytes, before, "closed, nothing is pinned");
+	gpu_free(g);
+	gpu_free(h);
+
 	/* the last who used it is gone, and not who has pinned it */
 	set_slabs(64, 2);
 	fresh("{" COMPAT "}");
