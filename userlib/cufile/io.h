@@ -38,8 +38,8 @@ struct io {
 	uint64_t reason_id;	/* the same for the same reason, 0: one of a kind */
 	bool same;		/* all accounts have it: it was not put into words */
 	const char *module_says; /* of the latest IO that failed, or NULL */
-	bool file_refused;	/* it would with another file of the device */
-	bool blocks_refused;	/* it would another request */
+	bool file_refused;	/* it would do it with another file of the device */
+	bool request_refused;	/* it would do another one of this file */
 	bool device_refused;	/* by the module, whatever the file */
 	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
 	struct pln_file_result *now;	/* for the program */

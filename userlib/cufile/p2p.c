@@ -651,7 +651,7 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 			return (ssize_t)total;
 		}
 		refused = w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&
-			  io->blocks_refused;
+			  io->request_refused;
 		if (w == NOT_MOVED)
 			io_because(io, err, "%s %s failed: %s (%d): %s%s",
 				pln_path_name(io->way),
@@ -804,7 +804,8 @@ static ssize_t part_piece(struct io *io, struct scratch *s, uint64_t dev, uint64
 /* There is no such memory for it, for io's reason. */
 static ssize_t no_scratch(struct io *io, enum cause cause, size_t len, size_t *pass)
 {
-	if (!may_stage(io))
+	/* the module has refused whole blocks, which are not to be staged */
+	if (!may_stage(io) || io->request_refused)
 		return refuse(io, cause);
 	verdict_tell(io, cause);
 	*pass = len;
@@ -847,9 +848,10 @@ ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len, size_t *
 		if (r < 0)
 			break;
 		if (!room || left) {
-			io_because(io, 0, "unaligned, and the GPU memory for whole "
-				"blocks cannot have one of %u bytes",
-				io->f->off_align);
+			if (!io->request_refused)
+				io_because(io, 0, "unaligned, and the GPU memory for "
+					"whole blocks cannot have one of %u bytes",
+					io->f->off_align);
 			r = no_scratch(io, ALIGNMENT, len - total, pass);
 			break;
 		}

@@ -153,7 +153,6 @@ void test_module_request(void)
 		{ PLN_REASON_FILE_TYPE, EINVAL, "neither a regular file nor a block device" },
 		{ PLN_REASON_FILE_SYSTEM, EOPNOTSUPP, "supports ext4 and xfs" },
 		{ PLN_REASON_NO_DIRECT, EOPNOTSUPP, "does no direct IO with this file" },
-		{ PLN_REASON_APPEND, EINVAL, "open with O_APPEND" },
 	}, of_device[] = {
 		{ PLN_REASON_DEVICE, EOPNOTSUPP, "does not support device memory" },
 		{ PLN_REASON_INTEGRITY, EOPNOTSUPP, "has to read the data for checksums" },
@@ -207,6 +206,33 @@ void test_module_request(void)
 	      !strstr(stats_of(fh).reason, "or direct IO on this file"), "why: %s", stats_of(fh).reason);
 	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the next one");
 	all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module at once");
+
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	mock.module_reason = PLN_REASON_APPEND;
+	mock.module_errno = EINVAL;
+	mock.module_count = 1;
+	is(cuFileWrite(fh, g, MIB(1), 0, 0), MIB(1), "a write while the file has O_APPEND");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is staged");
+	check(strstr(stats_of(fh).reason, "open with O_APPEND"), "why: %s", stats_of(fh).reason);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a read");
+	all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+	for (i = 0; i < 2; i++) {
+		with_module("{\"properties\":{\"allow_compat_mode\":false},"
+			    "\"peerlane\":{\"use_pci_p2pdma\":false}}", PLN_ABI_VERSION);
+		fh = reg(fd);
+		mock.module_reason = i ? PLN_REASON_APPEND : PLN_REASON_ALIGNMENT;
+		mock.module_errno = EINVAL;
+		is(i ? cuFileWrite(fh, g, MIB(1), 0, 0) : cuFileRead(fh, g, MIB(1), 0, 0),
+		   -CU_FILE_IO_NOT_SUPPORTED, i ? "without compat mode O_APPEND" :
+		   "and blocks that the module does not take");
+		check(strstr(stats_of(fh).reason, i ? "open with O_APPEND" : "other blocks than O_DIRECT"),
+		      "are refused: %s", stats_of(fh).reason);
+		is((long long)by(fh, PLN_PATH_BOUNCE), 0, "nothing is staged");
+		mock.module_errno = 0;
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the next one");
+		all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+	}
 	cuFileHandleDeregister(fh);
 	while (cuFileUseCount() > 0)
 		cuFileDriverClose();
