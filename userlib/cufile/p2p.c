@@ -562,10 +562,29 @@ static bool may_go(const struct io *io)
 		module_there() : config.flag[CUFILE_PARAM_USE_PCIP2PDMA]);
 }
 
-/* How many of @len bytes are of the memory at @dev, which is io's; in whole blocks */
-static size_t of_memory(const struct io *io, uint64_t dev, size_t len)
+/*
+ * How many of @len bytes at @dev, for which io's way is out, have no other: those of its
+ * memory, and of the memories behind it of which the same is known, so that they are not
+ * staged one by one; in whole blocks.
+ */
+static size_t out_from(const struct io *io, uint64_t dev, size_t len)
 {
-	return io->mem.len ? min_of(len, round_up(io->mem.start + io->mem.len - dev, io->unit)) : len;
+	enum window_kind kind, ours = io->way == PLN_PATH_P2P ? WINDOW_MAPPED : WINDOW_REGISTERED;
+	struct mem mem = io->mem;
+	uint64_t end = mem.start + mem.len;
+	size_t n;
+
+	if (!mem.len)
+		return len;
+	while (end - dev < len && !mem_of(end, &mem) && mem.kind == io->mem.kind &&
+	       mem.gpu == io->mem.gpu && mem.len) {
+		n = mem.len;
+		kind = window_peek(&mem, end, &n);
+		if (kind != ours && kind != WINDOW_NONE)
+			break;
+		end = mem.start + mem.len;
+	}
+	return min_of(len, round_up(end - dev, io->unit));
 }
 
 /*
@@ -609,7 +628,7 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 		}
 		if (w == REFUSED_BEFORE) {
 			io->part = false;
-			*pass = of_memory(io, dev + total, len - total);
+			*pass = out_from(io, dev + total, len - total);
 			return (ssize_t)total;
 		}
 		if (w == NOT_REACHED) {
@@ -647,7 +666,7 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 				return refuse(io, NO_DIRECT);
 			verdict_tell(io, NO_DIRECT);
 			io->part = false;
-			*pass = of_memory(io, dev + total, len - total);
+			*pass = out_from(io, dev + total, len - total);
 			return (ssize_t)total;
 		}
 		refused = w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&

@@ -1741,6 +1741,55 @@ void test_cache_after_p2p(void)
 	gpu_free(h);
 }
 
+/*
+ * Where a path is refused that the other does not replace, memories side by side are read
+ * into as one.
+ */
+void test_cache_beside(void)
+{
+	static const char *const what[] = {
+		"mapped memory, and p2p is refused", "registered memory, and the module refuses",
+		"or refuses the file"
+	};
+	const size_t n = MIB(8);	/* no copy is into both: the mock has none such */
+	int fd = a_file(O_RDONLY, 2 * n), i, k;
+	CUfileHandle_t fh;
+	uint64_t asked;
+	char *g[2];
+
+	for (i = 0; i < 3; i++) {
+		fresh_cache(NULL);
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		mock.module = PLN_ABI_VERSION;
+		fh = reg(fd);
+		g[0] = gpu(2 * n);
+		g[1] = (char *)(uintptr_t)mock_two(n);
+		mock.handle_error = i ? 801 : 0;
+		mock.p2p_errno = EREMOTEIO;
+		mock.module_errno = EOPNOTSUPP;
+		mock.module_reason = i == 2 ? PLN_REASON_FILE_SYSTEM : PLN_REASON_MERGES;
+		for (k = 0; k < 4; k++)
+			is(cuFileRead(fh, g[k % 2], 2 * n, 0, 0), (long long)(2 * n), what[i]);
+		mock.keep_turns = 0;
+		AWAIT(mock.in_keep == 1);
+		asked = mock.lease_asked;
+		memset(mem(g[1]), 0, n);
+		memset(mem(g[1] + n), 0, n);
+		is(cuFileRead(fh, g[1], 2 * n, 0, 0), (long long)(2 * n), "two memories");
+		is((long long)(mock.lease_asked - asked), 1, "as one");
+		check(!memcmp(mem(g[1]), data, n) && !memcmp(mem(g[1] + n), data + n, n), "the right data");
+		by_cache(fh, "by the cache path");
+		mock.keep_turns = -1;
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		gpu_free(g[0]);
+		gpu_free(g[1]);
+		gpu_free(g[1] + n);
+	}
+	close(fd);
+}
+
 /* One registration is made at a time; for one read only if there are few callers */
 void test_cache_registering(void)
 {

@@ -1969,6 +1969,7 @@ static void together(void)
 	test_cache_crowd();
 	test_cache_early();
 	test_cache_after_p2p();
+	test_cache_beside();
 	test_cache_registering();
 	test_cache_stands();	/* after it the library counts one for ever */
 	test_threads();

@@ -172,6 +172,7 @@ void test_cache_asks(void);
 void test_cache_crowd(void);
 void test_cache_early(void);
 void test_cache_after_p2p(void);
+void test_cache_beside(void);
 void test_cache_registering(void);
 
 /* lanes.c */
