@@ -61,6 +61,8 @@ enum state verdict_ask(struct io *io, unsigned int path);
 bool verdict_refused(const struct io *io, unsigned int path, time_t now);
 /* The same, by who tries at once what is UNKNOWN: of a refusal, one request does. */
 enum state verdict_try(struct io *io, unsigned int path);
+/* Who was to try could not: the next one does, and the refusal holds no longer for that. */
+void verdict_not_tried(struct io *io, unsigned int path);
 void verdict_set(struct io *io, unsigned int path, enum state state);
 /* It need not be told again: nobody will read io's reason for that. */
 bool verdict_told(const struct io *io, enum cause cause);

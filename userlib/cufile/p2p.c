@@ -643,6 +643,10 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 		}
 		if (done)
 			piece -= done;
+		if (w == NOT_KNOWN) {
+			verdict_not_tried(io, io->way);
+			piece = len - total;
+		}
 		collides = w == NOT_MOVED && may_collide(io, err) && !p2p_only();
 		if (w == NOT_MOVED && !path_error(err) && !collides)
 			return last_error(io, err, off, total);

@@ -25,6 +25,7 @@ struct verdict {
 	/* of a refusal: it holds until then; and for how long it held */
 	_Atomic time_t until;
 	time_t held;
+	time_t before;		/* and the one before that, as long as it is tried again */
 	int err;
 	uint32_t reason_id;	/* another one for each reason */
 	char reason[PLN_FILE_REASON_MAX];
@@ -143,6 +144,7 @@ enum state verdict_try(struct io *io, unsigned int path)
 	v = known(io, path);
 	if (v && !tries(io, path) && is_over(v)) {
 		/* one request tries; the others do not wait for it */
+		v->before = v->held;
 		hold(v, v->held < HOLD_MOST ? 2 * v->held : v->held);
 		io->tries |= 1u << path;
 	} else if (v && !tries(io, path)) {
@@ -150,6 +152,22 @@ enum state verdict_try(struct io *io, unsigned int path)
 	}
 	pthread_rwlock_unlock(&verdict_lock);
 	return s;
+}
+
+void verdict_not_tried(struct io *io, unsigned int path)
+{
+	struct verdict *v;
+
+	if (!tries(io, path))
+		return;
+	io->tries &= ~(1u << path);
+	pthread_rwlock_wrlock(&verdict_lock);
+	v = known(io, path);
+	if (v && v->state == REFUSED) {
+		hold(v, 0);
+		v->held = v->before;
+	}
+	pthread_rwlock_unlock(&verdict_lock);
 }
 
 void verdict_set(struct io *io, unsigned int path, enum state state)

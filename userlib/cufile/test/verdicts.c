@@ -483,6 +483,25 @@ void test_out_of_files(void)
 		check(!memcmp(mem(g), bytes, MIB(1)), "the right data");
 		is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p at once");
 	}
+	/* nor do they lengthen a refusal, when it is to be tried again */
+	fresh(NULL);
+	mock_stop_clock();
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "refused");
+	for (i = 0; i < 2; i++) {
+		mock.later += 10 << i;
+		mock.p2p_errno = i ? 0 : EREMOTEIO;
+		mock.read_errno = EMFILE;
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "tried again, and out of files");
+		is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "it is staged");
+		check(strstr(stats_of(fh).reason, "cannot be looked for"), "why: %s",
+		      stats_of(fh).reason);
+		mock.read_errno = 0;
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the next one tries");
+		is(stats_of(fh).last_path, i ? PLN_PATH_P2P : PLN_PATH_BOUNCE,
+		   i ? "and goes p2p, as it was only refused twice" : "and is refused");
+	}
 	close(fd);
 	gpu_free(g);
 	free(bytes);
