@@ -249,6 +249,7 @@ void mock_lost(void);
 #define MOCK_UUID	'u'	/* 16 times */
 int mock_nv_open(const char *path);	/* -2: none of its devices */
 bool mock_nv_ioctl(int fd, unsigned long cmd, void *arg, int *r);
+void mock_nv_copied(int fd, int to);
 void mock_nv_close(int fd);
 void mock_nv_export(int fd, uint64_t id, size_t size);
 bool mock_nv_is_uvm(int fd);

@@ -352,6 +352,7 @@ int fcntl(int fd, int cmd, ...)
 	int (*real_fcntl)(int, int, ...);
 	va_list ap;
 	void *arg;
+	int r;
 
 	*(void **)&real_fcntl = mock_real(&at, "fcntl");
 	va_start(ap, cmd);
@@ -368,8 +369,12 @@ int fcntl(int fd, int cmd, ...)
 		errno = mock.getlk_errno;
 		return -1;
 	}
-	return cmd == F_GETLEASE ? lease_asked(real_fcntl(fd, cmd)) :
-				   real_fcntl(fd, cmd, arg);
+	if (cmd == F_GETLEASE)
+		return lease_asked(real_fcntl(fd, cmd));
+	r = real_fcntl(fd, cmd, arg);
+	if (cmd == F_DUPFD_CLOEXEC && r >= 0)
+		mock_nv_copied(fd, r);
+	return r;
 }
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
