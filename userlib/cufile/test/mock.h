@@ -122,6 +122,7 @@ struct mock {
 	_Atomic bool no_other;	/* which is gone: see mock_end_other() */
 	int cpus;		/* of the process, 0 what they are */
 	int unregister_error;	/* CUresult of unregistering memory */
+	bool gone_anywhere;	/* that it went with its context is told without a context, too */
 	/* /dev/peerlane: its version, 0: there is none */
 	unsigned int module;
 	int register_errno, module_errno; /* of registering, of IO */

@@ -83,8 +83,8 @@ static struct registration {
 	char *pages;
 	uint64_t ctx;
 } registrations[MAX];
-/* How many that were there have gone with their context, and nobody has ended them yet */
-static unsigned int gone;
+/* Those that have gone with their context, and nobody has ended yet */
+static char *gone[MAX];
 static uint64_t other_id = 79;	/* of the context OTHER */
 
 /* Where the GPU finds what is at @p, or NULL: it is not registered. */
@@ -131,6 +131,9 @@ static void of_gpu(void *p, size_t n)
 
 void mock_reset(void)
 {
+	pthread_mutex_lock(&lock);
+	memset(gone, 0, sizeof(gone));
+	pthread_mutex_unlock(&lock);
 	memset(&mock, 0, offsetof(struct mock, p2p_calls));
 	mock.bar1_size = -1;
 	mock.alloc_after = -1;
@@ -1770,6 +1773,19 @@ static void forget(struct registration *r)
 	mock.pinned--;
 }
 
+/* With the lock held: was it gone?  It is ended now. */
+static bool was_gone(const char *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX; i++)
+		if (gone[i] == p) {
+			gone[i] = NULL;
+			return true;
+		}
+	return false;
+}
+
 int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags);
 int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 {
@@ -1813,6 +1829,7 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 		munmap(to.iov_base, n);
 	if (!err) {
 		*r = (struct registration){ p, n, to.iov_base, context() };
+		was_gone(p);
 		if (read_only)
 			mock.read_only++;
 		else
@@ -1832,6 +1849,7 @@ int cuMemAllocHost_v2(void **p, size_t n)
 int cuMemHostUnregister(void *p);
 int cuMemHostUnregister(void *p)
 {
+	int r = mock.unregister_error;
 	unsigned int i;
 
 	mock_settle();
@@ -1839,24 +1857,26 @@ int cuMemHostUnregister(void *p)
 	while (mock.hold_unpin)
 		usleep(1000);
 	mock.in_unpin--;
-	if (!is_there(context()))
-		return INVALID_CONTEXT;
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < MAX && registrations[i].at != p; i++)
 		continue;
 	/* nobody ends what never was */
-	if (i == MAX && !gone--)
+	if (i == MAX && !was_gone(p))
 		abort();
-	if (i < MAX)
+	if (!is_there(context()) && (i < MAX || !mock.gone_anywhere))
+		r = INVALID_CONTEXT;
+	else if (i == MAX)
+		r = NOT_REGISTERED;
+	else
 		forget(&registrations[i]);
 	pthread_mutex_unlock(&lock);
-	return i < MAX ? mock.unregister_error : NOT_REGISTERED;
+	return r;
 }
 
 void mock_end_other(void)
 {
 	struct owned **at = &owned, *o;
-	unsigned int i;
+	unsigned int i, k;
 
 	pthread_mutex_lock(&lock);
 	while ((o = *at)) {
@@ -1871,8 +1891,11 @@ void mock_end_other(void)
 	mock.no_other = true;
 	for (i = 0; i < MAX; i++)
 		if (registrations[i].at && registrations[i].ctx == OTHER) {
+			for (k = 0; gone[k]; k++)
+				if (k == MAX - 1)
+					abort();
+			gone[k] = registrations[i].at;
 			forget(&registrations[i]);
-			gone++;
 		}
 	pthread_mutex_unlock(&lock);
 }
