@@ -73,6 +73,7 @@ struct mock {
 	bool kcmp;		/* and does by kcmp(), whatever the real one may do */
 	int kcmp_other;		/* which says this of two that are not the same */
 	int getlk_errno;	/* of who asks for the lock that is in the way */
+	int getlk_closes;	/* the first who asks finds his descriptor closed, and the file locked anew by this one */
 	int moved_fd;		/* moved on by each look at a position, 0 none */
 	unsigned int moved_turns; /* by those of three in a row that have their bit here, 0: by all */
 	unsigned int moved_back; /* at the so many-th look it is moved back, 0: never */

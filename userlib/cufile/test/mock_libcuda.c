@@ -351,6 +351,7 @@ static int lease_asked(int r)
 
 int fcntl(int fd, int cmd, ...)
 {
+	struct flock l = { .l_type = F_WRLCK };
 	static void *_Atomic at;
 	int (*real_fcntl)(int, int, ...);
 	va_list ap;
@@ -368,6 +369,11 @@ int fcntl(int fd, int cmd, ...)
 	if (cmd == F_DUPFD_QUERY && mock.query)
 		return mock_same(fd, (int)(intptr_t)arg);
 	mock_own(cmd != F_DUPFD, __builtin_return_address(0));
+	if (cmd == F_OFD_GETLK && mock.getlk_closes) {
+		if (close(fd) || real_fcntl(mock.getlk_closes, F_SETLK, &l))
+			abort();
+		mock.getlk_closes = 0;
+	}
 	if (cmd == F_OFD_GETLK && mock.getlk_errno) {
 		errno = mock.getlk_errno;
 		return -1;

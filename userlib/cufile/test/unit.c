@@ -358,7 +358,16 @@ static void test_locks(void)
 	mock.getlk_errno = ENOLCK;
 	cuFileHandleDeregister(fh);
 	check(is_locked(), "where the file system does not tell, the lock is there, too");
+	/* as a server of FUSE may say of what is open */
+	fh = reg(fd);
+	mock.getlk_errno = EBADF;
+	cuFileHandleDeregister(fh);
+	check(is_locked(), "also where it takes the descriptor for none");
 	mock.getlk_errno = 0;
+	fh = reg(fd);
+	mock.getlk_closes = fd;
+	cuFileHandleDeregister(fh);
+	check(is_locked(), "a thread closes one of those that are kept, and locks the file again: it is locked");
 	fh = reg(fd);
 	mock.locks = "/dev/null";
 	cuFileHandleDeregister(fh);
