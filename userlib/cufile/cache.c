@@ -91,6 +91,7 @@ struct pin {
 	char *at;
 	size_t len;
 	struct slot *slot;	/* that keeps it, or NULL */
+	struct slot *left;	/* that kept it, of a lease that is not broken, or NULL */
 	CUcontext ctx;		/* in which it was made */
 	unsigned long long ctx_id;
 	unsigned int users;
@@ -99,6 +100,7 @@ struct pin {
 
 struct slot {
 	struct pin *pin;
+	struct pin *ending;	/* the one before, until CUDA has ended it */
 	/* bytes read of it, counted anew each time that they are more than it has */
 	size_t touched;
 	uint64_t since;		/* read_bytes when that count began */
@@ -218,10 +220,14 @@ static void doom(struct pin *p)
 
 static void retire(struct pin *p)
 {
+	struct slot *s = p->slot;
+
 	unlink_pin(p);
-	p->slot->pin = NULL;
-	p->slot->touched = 0;
+	s->pin = NULL;
+	s->ending = p;
+	s->touched = 0;
 	p->slot = NULL;
+	p->left = s;
 	used_up = 0;
 	dying += p->len;
 	if (!p->users)
@@ -273,12 +279,13 @@ static struct view *map_file(int fd, uint64_t off, size_t len)
 	return v;
 }
 
-/* Without the lock: nothing of it has to be read from the device. */
+/* Without the lock: nothing of it, which is mapped at @at, has to be read from the device. */
 static bool cached(int fd, uint64_t off, const char *at, size_t len)
 {
+	const size_t lead = off % PAGE;
 	struct {
 		uint64_t off, len;
-	} range = { off, len };
+	} range = { off - lead, round_up(len + lead, PAGE) };
 	struct {
 		uint64_t cached, dirty, writeback, evicted, recently;
 	} stat;
@@ -286,18 +293,18 @@ static bool cached(int fd, uint64_t off, const char *at, size_t len)
 	size_t done, n, i;
 
 	if (!syscall(SYS_cachestat, fd, &range, &stat, 0))
-		return stat.cached >= (len + PAGE - 1) / PAGE;
+		return stat.cached >= range.len / PAGE;
 	/*
 	 * Where the caller neither owns the file nor may write it, cachestat()
 	 * refuses and mincore() says yes to all.
 	 */
 	if (errno != ENOSYS)
 		return false;
-	for (done = 0; done < len; done += n) {
-		n = min_of(len - done, sizeof(vec) * PAGE);
-		if (mincore((char *)at + done, n, vec))
+	for (done = 0; done < range.len; done += n) {
+		n = min_of(range.len - done, sizeof(vec) * PAGE);
+		if (mincore((char *)at - lead + done, n, vec))
 			return false;
-		for (i = 0; i < (n + PAGE - 1) / PAGE; i++)
+		for (i = 0; i < n / PAGE; i++)
 			if (!(vec[i] & 1))
 				return false;
 	}
@@ -438,6 +445,7 @@ static struct pin *pin(struct io *io, struct view *v, char *at, size_t len)
 		f->pin_failures = 0;
 		f->pin_after = 0;
 	} else if (r != CUDA_ERROR_OUT_OF_MEMORY &&
+		   r != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED &&
 		   ++f->pin_failures >= FAILURES) {
 		f->pin_after = seconds_now() + HOLD_OFF_S;
 		memcpy(f->pin_why, io->no_cache, sizeof(f->pin_why));
@@ -461,6 +469,7 @@ static struct pin *pin(struct io *io, struct view *v, char *at, size_t len)
 	return p;
 }
 
+/* Without the lock: CUDA may keep who asks waiting. */
 static bool alive(const struct pin *p)
 {
 	unsigned long long id = 0;
@@ -479,6 +488,9 @@ static bool unregister(const struct pin *p)
 		cu.Pop(&old);
 	if (!r || r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ||
 	    r == CUDA_ERROR_DEINITIALIZED)
+		return true;
+	/* it went with its context, perhaps just now */
+	if ((r == CUDA_ERROR_INVALID_CONTEXT || r == CUDA_ERROR_CONTEXT_IS_DESTROYED) && !alive(p))
 		return true;
 	log_line(LOG_ERROR, "a registration of the page cache was not ended: "
 		 "%s (%d); its part of the file stays mapped", cu_name(r), r);
@@ -509,6 +521,8 @@ static void *unpin_all(void *arg)
 		pthread_mutex_lock(&lock);
 		dying -= p->len;
 		if (ended) {
+			if (p->left)
+				p->left->ending = NULL;
 			stats_gauges.cache_bytes -= p->len;
 			stats_gauges.cache_windows--;
 			free(p);
@@ -611,19 +625,23 @@ static bool give_back(struct lease *l)
 	if (is_ours(l))
 		fcntl(l->file->buffered_fd, F_SETLEASE, F_UNLCK);
 	stats_gauges.leases--;
-	for (i = 0; i < l->slots; i++)
+	for (i = 0; i < l->slots; i++) {
 		if (l->slot[i].pin)
 			retire(l->slot[i].pin);
+		/* it may end after the lease */
+		if (l->slot[i].ending)
+			l->slot[i].ending->left = NULL;
+	}
 	return unref_lease(l);
 }
 
 static void *keep(void *arg)
 {
 	/*
-	 * The program may lose a signal that is pending, by sigaction(2): so leases
-	 * are looked at now and then, too.
+	 * The program may lose a signal that is pending, by sigaction(2): so this looks
+	 * now and then, too, at leases and for a new one or the end.
 	 */
-	const struct timespec turn = { .tv_nsec = POLL_NS };
+	const struct timespec turn = { .tv_nsec = POLL_NS }, idle = { .tv_sec = 1 };
 	struct lease *l;
 	struct pin *p;
 	sigset_t set;
@@ -639,7 +657,7 @@ static void *keep(void *arg)
 		bool some = leases;
 
 		pthread_mutex_unlock(&lock);
-		sigtimedwait(&set, NULL, some ? &turn : NULL);
+		sigtimedwait(&set, NULL, some ? &turn : &idle);
 		pthread_mutex_lock(&lock);
 again:
 		/* the time before the question, as we may be stopped between them */
@@ -655,6 +673,8 @@ again:
 			}
 			goto again;
 		}
+		if (!leases)
+			continue;	/* nor is anything kept */
 		/* writers have waited for that, and need not for this */
 		pthread_mutex_unlock(&lock);
 		look_at_memory();
@@ -917,17 +937,22 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	struct slot *s = &l->slot[off / SLOT];
 	uint64_t start = round_down(off, SLOT);
 	size_t len = min_of(SLOT, l->size - start), size = round_up(len, PAGE);
-	bool make = false, displaced = false;
+	bool make = false, displaced = false, dead;
 	enum plain why;
 	struct pin *p;
 
 	*more = false;
 	pthread_mutex_lock(&lock);
 	p = s->pin;
-	if (p && (p->ctx != io->mem.ctx || p->ctx_id != io->mem.ctx_id) &&
-	    !alive(p)) {
-		retire(p);
-		p = NULL;
+	if (p && (p->ctx != io->mem.ctx || p->ctx_id != io->mem.ctx_id)) {
+		p->users++;
+		pthread_mutex_unlock(&lock);
+		dead = !alive(p);
+		pthread_mutex_lock(&lock);
+		if (dead && p->slot)
+			retire(p);
+		unuse(p);
+		p = s->pin;
 	}
 	count(s, len, n);
 	if (p) {
@@ -939,7 +964,8 @@ static struct pin *kept_pin(struct io *io, struct lease *l, uint64_t off,
 	}
 	why = l->broken ? BROKEN : too_early(len, n, s->touched);
 	if (!why)
-		why = registering ? REGISTERING : full(size) ? 0 : no_room(size);
+		why = s->ending ? NOT_ENDED : registering ? REGISTERING :
+		      full(size) ? 0 : no_room(size);
 	if (why)
 		plainly(io, why);
 	registering |= !why;
@@ -1192,6 +1218,9 @@ bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len)
 	    !config.flag[CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE])
 		return false;
 	t = ns_now();
+	/* what p2p can move is not to be read from the page cache because others were */
+	if (!p2p_is_out(io, dev, off, len, (time_t)(t / 1000000000u)))
+		return false;
 	pthread_mutex_lock(&lock);
 	l = io->f->lease;
 	if (l && t < l->seen + SURE_NS && off < l->size && len <= l->size - off &&
@@ -1272,7 +1301,7 @@ ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 				strerror(errno));
 			goto out;
 		}
-		if (!cached(io->f->buffered_fd, off, v->map, len + off % PAGE)) {
+		if (!cached(io->f->buffered_fd, off, v->map + off % PAGE, len)) {
 			plainly(io, NOT_CACHED);
 			goto out;
 		}

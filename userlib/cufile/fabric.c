@@ -19,6 +19,7 @@ struct look {
 	struct facts *f;
 	const char *gpu;	/* its PCI address */
 	bool stops;
+	int err;		/* -errno: files or memory have run out */
 	char *why;
 	size_t size;
 };
@@ -37,15 +38,24 @@ static void look_at_card(struct look *l, const char *controller, const char *car
 {
 	char path[128], device[PATH_MAX], why[PLN_TOPO_REASON_MAX];
 	const char *pci;
+	int r;
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", card);
-	if (facts_link(l->f, path, device, sizeof(device)))
+	r = facts_link(l->f, path, device, sizeof(device));
+	if (facts_ran_out(r)) {
+		l->err = r;
+		return;
+	}
+	if (r)
 		device[0] = '\0';
 	pci = strrchr(device, '/') ? strrchr(device, '/') + 1 : "";
-	if (!topo_is_address(pci))
+	r = topo_is_address(pci) ? topology_p2pdma(pci, l->gpu, why, sizeof(why)) : 0;
+	if (r < 0)
+		l->err = r;
+	else if (!topo_is_address(pci))
 		stop(l, "the drive is another host's, and the RDMA device of %s, %s, is no "
 		     "PCI device", controller, card);
-	else if (!topology_p2pdma(pci, l->gpu, why, sizeof(why)))
+	else if (!r)
 		stop(l, "the drive is another host's, and P2PDMA between the RDMA device of "
 		     "%s, %s (%s), and the GPU (%s) is %s", controller, card, pci,
 		     l->gpu, why);
@@ -58,20 +68,22 @@ static void look_at(void *arg, const struct topo_block *b)
 	unsigned int i;
 	int r;
 
-	if (l->stops || strcmp(b->kind, "nvme-fabric"))
+	if (l->stops || l->err || strcmp(b->kind, "nvme-fabric"))
 		return;
 	x = calloc(1, sizeof(*x));
 	r = x ? nvmeof_cards(l->f, b, x) : -ENOMEM;
-	if (r)
+	if (facts_ran_out(r))
+		l->err = r;
+	else if (r)
 		stop(l, "the drive is another host's, and which RDMA device %s has is not "
 		     "to be found: %s", b->name, nvmeof_error(r));
 	/* with another transport, the block device takes no such memory */
-	for (i = 0; !r && i < x->n && !l->stops; i++)
+	for (i = 0; !r && i < x->n && !l->stops && !l->err; i++)
 		look_at_card(l, b->name, x->card[i]);
 	free(x);
 }
 
-bool fabric_stops(const struct io *io, char *why, size_t size)
+int fabric_stops(const struct io *io, char *why, size_t size)
 {
 	char folder[64], disk[PATH_MAX], gpu[32];
 	struct look l = { .gpu = gpu, .why = why, .size = size };
@@ -89,7 +101,12 @@ bool fabric_stops(const struct io *io, char *why, size_t size)
 			r = topo_blocks(l.f, disk, look_at, &l);
 		facts_close(l.f);
 	}
-	if (facts_ran_out(r) && !l.stops)
-		stop(&l, "the drives of the file cannot be looked for: %s", strerror(-r));
-	return l.stops;
+	if (l.stops)
+		return 1;
+	if (facts_ran_out(r))
+		l.err = r;
+	if (l.err)
+		snprintf(why, size, "the drives of the file cannot be looked for: %s",
+			 strerror(-l.err));
+	return l.err;
 }

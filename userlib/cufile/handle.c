@@ -252,9 +252,10 @@ static void super_block(int fd, char *device, size_t size)
  * with ours behind it, as readers share; /proc/locks has all that the kernel keeps, also where the
  * server of the file does not answer, and is not asked which inode it is.  What a server of FUSE
  * keeps itself is not there: of such locks only the first is seen.  Where /proc/locks cannot be
- * read, anybody's lock counts; where the inode is not known, any of ours.
+ * read, anybody's lock counts; where the inode is not known, any of ours.  Less than 0: another
+ * thread has closed the descriptor.
  */
-static bool locked(int fd)
+static int locked(int fd)
 {
 	struct flock l = { .l_type = F_WRLCK };
 	char line[256], pid[32], device[32], inode[32] = "";
@@ -262,8 +263,13 @@ static bool locked(int fd)
 	struct statx sx;
 	FILE *f;
 
-	if (fcntl(fd, F_OFD_GETLK, &l) ? errno == EBADF : l.l_type == F_UNLCK)
+	if (fcntl(fd, F_OFD_GETLK, &l)) {
+		/* a server may say EBADF of one that is open */
+		if (errno == EBADF && fcntl(fd, F_GETFD) < 0)
+			return -1;
+	} else if (l.l_type == F_UNLCK) {
 		return false;
+	}
 	if (l.l_pid == getpid())
 		return true;
 	f = fopen("/proc/locks", "re");
@@ -301,16 +307,26 @@ static int left_open(const struct file *f)
 	return is_left(f, f->warm_fd, &f->warm_node) ? f->warm_fd : -1;
 }
 
+/* Is there anything to close, which would end a lock?  Who closes faster than this looks is asked later. */
+static bool must_stay(const struct file *f)
+{
+	int fd, r, tries = 8;
+
+	do {
+		fd = left_open(f);
+		r = fd < 0 ? false : locked(fd);
+	} while (r < 0 && --tries);
+	return r;
+}
+
 /* What was kept and need not be any more is closed. */
 static void close_kept(void)
 {
 	struct file **p = &kept, *f, *gone = NULL;
-	int fd;
 
 	pthread_mutex_lock(&kept_lock);
 	while ((f = *p)) {
-		fd = left_open(f);
-		if (fd >= 0 && locked(fd)) {
+		if (must_stay(f)) {
 			p = &f->next;
 			continue;
 		}

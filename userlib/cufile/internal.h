@@ -187,10 +187,10 @@ bool layers_stop(const char *folder, bool passes, char *why, size_t size);
 
 /* ---- topology.c ---- */
 /*
- * Does the kernel's P2PDMA let the PCI device @address reach the GPU @gpu?  If not, or
- * if that is not known, @why says so.
+ * Does the kernel's P2PDMA let the PCI device @address reach the GPU @gpu?  1: yes; 0: no, or
+ * that is not known, and @why says so; or -errno: files or memory have run out.
  */
-bool topology_p2pdma(const char *address, const char *gpu, char *why, size_t size);
+int topology_p2pdma(const char *address, const char *gpu, char *why, size_t size);
 void topology_forked(void);	/* in a child */
 
 /* ---- stats.c ---- */
@@ -362,6 +362,12 @@ int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct no_window *why);
 /* This thread was told so of all of it, and nothing has changed since: without a lock. */
 bool window_refused(const struct mem *mem, uint64_t addr, size_t len);
+/*
+ * What is at @addr, and in *@len how much of that follows, without a lock: so it may be
+ * unknown of any.  It may be another one when this returns.
+ */
+enum window_kind { WINDOW_UNKNOWN, WINDOW_NONE, WINDOW_MAPPED, WINDOW_REGISTERED };
+enum window_kind window_peek(const struct mem *mem, uint64_t addr, size_t *len);
 void window_put(struct window *w);
 void window_kill(struct window *w);	/* and forget; caller holds it */
 /*

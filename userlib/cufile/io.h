@@ -38,7 +38,8 @@ struct io {
 	uint64_t reason_id;	/* the same for the same reason, 0: one of a kind */
 	bool same;		/* all accounts have it: it was not put into words */
 	const char *module_says; /* of the latest IO that failed, or NULL */
-	bool file_refused;	/* it would with another file of the device */
+	bool file_refused;	/* it would do it with another file of the device */
+	bool request_refused;	/* it would do another one of this file */
 	bool device_refused;	/* by the module, whatever the file */
 	char no_cache[PLN_FILE_REASON_MAX / 4]; /* why what is staged did not go so */
 	struct pln_file_result *now;	/* for the program */
@@ -56,8 +57,12 @@ enum cause { POSSIBLE, SETTING, MANAGED, NO_DIRECT, ALIGNMENT, PAIR, MEMORY,
 /* Of a path, and io's device and GPU; io has the reason of what is refused.  A refusal that
  * has held long enough is UNKNOWN, until a request tries the path. */
 enum state verdict_ask(struct io *io, unsigned int path);
+/* Is it a refusal that holds at @now, in seconds?  Without a lock. */
+bool verdict_refused(const struct io *io, unsigned int path, time_t now);
 /* The same, by who tries at once what is UNKNOWN: of a refusal, one request does. */
 enum state verdict_try(struct io *io, unsigned int path);
+/* Who was to try could not: the next one does, and the refusal holds no longer for that. */
+void verdict_not_tried(struct io *io, unsigned int path);
 void verdict_set(struct io *io, unsigned int path, enum state state);
 /* It need not be told again: nobody will read io's reason for that. */
 bool verdict_told(const struct io *io, enum cause cause);
@@ -80,6 +85,12 @@ void p2p_say_late(struct io *io);
 struct ring_io;
 struct io_uring_sqe;
 
+/*
+ * At @now, in seconds, neither p2p_move() nor kernel_move() would move any of this read:
+ * without a lock, so they may have to be asked all the same.
+ */
+bool p2p_is_out(const struct io *io, uint64_t dev, uint64_t off, size_t len, time_t now);
+
 /* Back ends: see move_fn in io.c. */
 ssize_t p2p_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		 size_t *pass);
@@ -88,7 +99,7 @@ ssize_t kernel_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 /* Behind these: of what they pass on for its place in blocks, if by_scratch(). */
 ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		 size_t *pass);
-/* Before all others, as it needs no device: all of it, or nothing and false. */
+/* Before all others, where those are out: all of it, or nothing and false. */
 bool cache_quick(struct io *io, uint64_t dev, uint64_t off, size_t len);
 ssize_t cache_move(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		   size_t *pass);
@@ -97,9 +108,10 @@ ssize_t bounce_probe(struct io *io, uint64_t dev, uint64_t off, size_t len,
 		     int *err);
 /*
  * Is io's file on a drive of NVMe over Fabrics whose RDMA device cannot reach io's GPU,
- * or of which that is not known?  A request would never end.
+ * or of which that is not known?  A request would never end.  1: yes; 0: no; or -errno: files or
+ * memory have run out, and nobody could look.
  */
-bool fabric_stops(const struct io *io, char *why, size_t size);
+int fabric_stops(const struct io *io, char *why, size_t size);
 /* As read(2) and write(2), by the kernel module; @at: in the memory of @handle. */
 ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 		    size_t len);

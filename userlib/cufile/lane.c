@@ -105,11 +105,37 @@ static void forget_stream(struct lane *l, bool destroy)
 	l->stream = NULL;
 }
 
+/*
+ * Our own memory, pinned by CUDA, rather than CUDA's: other contexts use it, too.  Without
+ * pinning it is only slower.  The caller has made @ctx current.
+ */
+static void pin_lane(struct lane *l, CUcontext ctx, unsigned long long id)
+{
+	int r = cu.HostRegister ? cu.HostRegister(l->half[0], 2 * l->size + PAGE,
+						  CU_MEMHOSTREGISTER_PORTABLE) :
+				  CUDA_ERROR_NOT_SUPPORTED;
+
+	l->registered = !r || r == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	l->pinned_ctx = ctx;
+	l->pinned_id = id;
+	if (!l->registered)
+		log_line(LOG_WARN, "staging buffers could not be pinned, "
+			 "copies will be slower");
+}
+
+/* It went with the context that pinned it. */
+static bool pin_lost(const struct lane *l)
+{
+	return l->registered && cu.CtxGetId && !cu_lives(l->pinned_ctx, l->pinned_id);
+}
+
 /* The caller has made @ctx current. */
 static void bind_lane(struct lane *l, CUcontext ctx, unsigned long long id)
 {
 	if (l->stream)
 		forget_stream(l, cu_lives(l->ctx, l->ctx_id));
+	if (pin_lost(l))
+		pin_lane(l, ctx, id);
 	l->ctx = ctx;
 	l->ctx_id = id;
 	if (!cu.async || cu.StreamCreate(&l->stream, CU_STREAM_NON_BLOCKING)) {
@@ -216,22 +242,12 @@ static struct lane *bare_lane(unsigned int at, int node, bool may_be_huge)
 	return l;
 }
 
-static struct lane *make_lane(unsigned int at, int gpu)
+static struct lane *make_lane(unsigned int at, const struct mem *mem)
 {
-	struct lane *l = bare_lane(at, numa_node(gpu), true);
+	struct lane *l = bare_lane(at, numa_node(mem->gpu), true);
 
-	if (!l)
-		return NULL;
-	/*
-	 * Our own memory, pinned by CUDA, rather than CUDA's: it outlives the
-	 * context in which it was pinned.  Without pinning it is only slower.
-	 */
-	l->registered = cu.HostRegister &&
-			!cu.HostRegister(l->half[0], 2 * l->size + PAGE,
-					 CU_MEMHOSTREGISTER_PORTABLE);
-	if (!l->registered)
-		log_line(LOG_WARN, "staging buffers could not be pinned, "
-			 "copies will be slower");
+	if (l)
+		pin_lane(l, mem->ctx, mem->ctx_id);
 	return l;
 }
 
@@ -272,6 +288,9 @@ static void free_lane(struct lane *l)
 	bool alive = l->ctx && cu_lives(l->ctx, l->ctx_id) && !cu.Push(l->ctx);
 
 	forget_stream(l, alive);
+	if (alive)
+		cu.Pop(&old);
+	alive = l->registered && cu_lives(l->pinned_ctx, l->pinned_id) && !cu.Push(l->pinned_ctx);
 	if (l->registered && cu.HostUnregister)
 		cu.HostUnregister(l->half[0]);
 	if (alive)
@@ -397,7 +416,7 @@ static struct lane *make_one(const struct mem *mem, struct waiter *w, unsigned i
 	pthread_mutex_unlock(&lane_lock);
 	/* who could wait for a smaller one leaves the program half of what there is */
 	if (at == w->fit || 2 * class[at].size <= config_memory_left() / 2)
-		l = make_lane(at, mem->gpu);
+		l = make_lane(at, mem);
 	pthread_mutex_lock(&lane_lock);
 	if (l)
 		return add(l);
@@ -470,6 +489,8 @@ struct lane *lane_get(const struct mem *mem, size_t chunk, bool wait)
 		l = get_slowly(mem, fit, wait);
 	if (l && (!bound(l, mem) || !l->stream))
 		bind_lane(l, mem->ctx, mem->ctx_id);
+	else if (l && l->pinned_id != mem->ctx_id && pin_lost(l))
+		pin_lane(l, mem->ctx, mem->ctx_id);
 	return l;
 }
 

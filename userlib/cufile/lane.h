@@ -25,7 +25,9 @@ struct lane {
 	char *half[2];
 	size_t size;		/* of each: a chunk with its SLACK */
 	size_t mapped;		/* from half[0] on: both, the mark, what is left of a page */
-	bool registered;	/* with CUDA, so pinned */
+	bool registered;	/* with CUDA, so pinned: in this context, with which that ends */
+	CUcontext pinned_ctx;
+	unsigned long long pinned_id;
 };
 
 /* The largest chunk that lane_get() has lanes for. */

@@ -26,7 +26,7 @@ void module_open(void)
 
 	if (!config.kernel_module)
 		return;
-	device = open("/dev/peerlane", O_RDWR | O_CLOEXEC);
+	device = no_stream(open("/dev/peerlane", O_RDWR | O_CLOEXEC));
 	if (device < 0) {
 		if (errno != ENOENT && errno != ENXIO && errno != ENODEV)
 			log_line(LOG_NOTICE, "/dev/peerlane: %s (%d): %s; the "
@@ -150,7 +150,7 @@ ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 	struct pln_io q = request(io, handle, at, off, len);
 
 	io->module_says = NULL;
-	io->file_refused = io->device_refused = false;
+	io->file_refused = io->request_refused = io->device_refused = false;
 	if (!ours()) {
 		errno = ENODEV;
 		return -1;
@@ -161,6 +161,9 @@ ssize_t module_move(struct io *io, uint32_t handle, uint64_t at, uint64_t off,
 	io->file_refused = q.reason == PLN_REASON_FILE_TYPE ||
 			   q.reason == PLN_REASON_FILE_SYSTEM ||
 			   q.reason == PLN_REASON_NO_DIRECT;
+	/* O_APPEND is refused to writes, and is a flag that may be taken away again */
+	io->request_refused = q.reason == PLN_REASON_ALIGNMENT ||
+			      q.reason == PLN_REASON_APPEND;
 	io->device_refused = q.reason == PLN_REASON_DEVICE;
 	/* as when a mapping is revoked */
 	if (errno == EIDRM)

@@ -14,6 +14,19 @@
 
 #include "node.h"
 
+int no_stream(int fd)
+{
+	int other, saved;
+
+	if (fd < 0 || fd > 2)
+		return fd;
+	other = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return other;
+}
+
 /* No server is asked.  Overlayfs may give a file that is written to another number. */
 struct node node_of(int fd)
 {

@@ -13,6 +13,11 @@ struct node {
 	bool placed;	/* by its position */
 };
 
+/*
+ * What @fd leads to, by a number that is no standard stream's, if the program has not all of
+ * those: it may write there, or open what it wants there.  @fd is closed then; -1 as from open().
+ */
+int no_stream(int fd);
 /* Of one that was just opened */
 struct node node_of(int fd);
 /*

@@ -69,11 +69,11 @@ bool nvrm_open(struct nvrm *n)
 	n->client = 0;
 	n->major = 0;
 	memset(n->version, 0, sizeof(n->version));
-	n->ctl = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC);
+	n->ctl = no_stream(open("/dev/nvidiactl", O_RDWR | O_CLOEXEC));
 	if (!came_to(n, "open of /dev/nvidiactl", n->ctl < 0 ? errno : 0, 0))
 		return false;
 	n->ctl_node = node_of_own(n->ctl, false);
-	n->uvm = open("/dev/nvidia-uvm", O_RDWR | O_CLOEXEC);
+	n->uvm = no_stream(open("/dev/nvidia-uvm", O_RDWR | O_CLOEXEC));
 	if (!came_to(n, "open of /dev/nvidia-uvm", n->uvm < 0 ? errno : 0, 0))
 		return false;
 	n->uvm_node = node_of_own(n->uvm, false);

@@ -184,7 +184,7 @@ static ssize_t freed(struct io *io)
 }
 
 enum went { WENT, WENT_SHORT, SEAM, REGISTERED, NOT_MAPPED, NOT_MOVED, NOT_THIS_FILE,
-	    REFUSED_BEFORE, NOT_REACHED };
+	    REFUSED_BEFORE, NOT_REACHED, NOT_KNOWN };
 
 /* Why there is no window: -@err from window_get(). */
 static void no_window(struct io *io, int err, const struct no_window *why)
@@ -230,8 +230,9 @@ static void take_way(struct io *io, const struct window *w)
 
 	if (way == io->way)
 		return;
-	if (io->state == REFUSED)
-		io->reason[0] = '\0';	/* that was the other way's */
+	/* that was the other way's, and nothing is staged for it */
+	if (io->state == REFUSED && !io->bytes[PLN_PATH_BOUNCE] && !io->bytes[PLN_PATH_CACHE])
+		io->reason[0] = '\0';
 	io->way = way;
 	io->state = verdict_ask(io, way);
 }
@@ -287,8 +288,8 @@ static size_t to_the_end(struct io *io, uint64_t off, size_t len)
  * no window, because of io's reason, nor will there be one if *@err is set.
  * NOT_MOVED: the system call failed with *@err.  SEAM: a block lies across two
  * windows.  NOT_THIS_FILE: the kernel module does not take it.  REFUSED_BEFORE: so
- * says the verdict.  NOT_REACHED: nobody may even try.  *@known: it was not mapped
- * before, the memory is the same.
+ * says the verdict.  NOT_REACHED: nobody may even try.  NOT_KNOWN: whether one may, for lack of
+ * what it takes to look.  *@known: it was not mapped before, the memory is the same.
  */
 static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 			      size_t len, size_t *done, size_t *piece, int *err,
@@ -303,7 +304,7 @@ static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 	size_t avail;
 	bool fresh, ends;
 	ssize_t r;
-	int turn;
+	int turn, stops;
 
 	*done = 0;
 	*err = 0;
@@ -380,10 +381,11 @@ static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 				"%s", io->f->no_module);
 			return NOT_THIS_FILE;
 		}
-		if (io->state == UNKNOWN && fabric_stops(io, far, sizeof(far))) {
+		stops = io->state == UNKNOWN ? fabric_stops(io, far, sizeof(far)) : 0;
+		if (stops) {
 			window_put(w);
-			io_because(io, 0, "%s", far);
-			return NOT_REACHED;
+			io_because(io, stops < 0 ? -stops : 0, "%s", far);
+			return stops < 0 ? NOT_KNOWN : NOT_REACHED;
 		}
 		if (io->state == UNKNOWN && io->since < 0)
 			io->since = log_kernel_now();
@@ -420,34 +422,70 @@ static enum went direct_piece(struct io *io, uint64_t dev, uint64_t off,
 }
 
 /* Why p2p is out of the question for all of this. */
+static enum cause ruled_out(const struct io *io)
+{
+	const struct file *f = io->f;
+
+	if (config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE] ||
+	    (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA] && !module_there()))
+		return SETTING;
+	if (io->mem.kind == MEM_MANAGED)
+		return MANAGED;
+	return f->direct_fd < 0 || f->no_direct || f->direct_bad ? NO_DIRECT : POSSIBLE;
+}
+
+/* The same, with io's reason. */
 static enum cause no_p2p(struct io *io)
 {
+	enum cause cause = ruled_out(io);
 	struct file *f = io->f;
 
-	if (config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE]) {
+	if (cause == SETTING && config.flag[CUFILE_PARAM_FORCE_COMPAT_MODE])
 		io_because(io, 0, "force_compat_mode is set");
-		return SETTING;
-	}
-	if (!config.flag[CUFILE_PARAM_USE_PCIP2PDMA] && !module_there()) {
+	else if (cause == SETTING)
 		io_because(io, 0, "use_pci_p2pdma is off, and there is no "
 			"/dev/peerlane");
-		return SETTING;
-	}
-	if (io->mem.kind == MEM_MANAGED) {
+	else if (cause == MANAGED)
 		io_because(io, 0, "managed memory has no fixed place on the GPU");
-		return MANAGED;
-	}
-	if (f->direct_fd < 0)
+	else if (cause == NO_DIRECT && f->direct_fd < 0)
 		io_because(io, f->direct_errno, "the file cannot be opened with "
 			"O_DIRECT: %s (%d): %s", errname(f->direct_errno),
 			f->direct_errno, strerror(f->direct_errno));
-	else if (f->no_direct)
+	else if (cause == NO_DIRECT && f->no_direct)
 		io_because(io, 0, "%s", f->no_direct);
-	else if (f->direct_bad)
+	else if (cause == NO_DIRECT)
 		io_because(io, EINVAL, "O_DIRECT does not work on this file");
-	else
-		return POSSIBLE;
-	return NO_DIRECT;
+	return cause;
+}
+
+bool p2p_is_out(const struct io *io, uint64_t dev, uint64_t off, size_t len, time_t now)
+{
+	const struct file *f = io->f;
+	bool no_map, no_module;
+	uint64_t lo, hi;
+	size_t n;
+
+	if (ruled_out(io) != POSSIBLE)
+		return true;
+	lo = round_up(off, f->off_align);
+	hi = round_down(off + len, f->off_align);
+	if (lo >= hi || (dev + (lo - off)) % f->mem_align)
+		return true;
+	no_map = !config.flag[CUFILE_PARAM_USE_PCIP2PDMA] ||
+		 verdict_refused(io, PLN_PATH_P2P, now);
+	no_module = !module_there() || f->no_module ||
+		    verdict_refused(io, PLN_PATH_KERNEL, now);
+	/* where one of them works, the windows tell whose the memory is */
+	for (dev += lo - off; !(no_map && no_module) && lo < hi; dev += n, lo += n) {
+		enum window_kind kind;
+
+		n = hi - lo;
+		kind = window_peek(&io->mem, dev, &n);
+		if (kind == WINDOW_UNKNOWN || (kind == WINDOW_MAPPED && !no_map) ||
+		    (kind == WINDOW_REGISTERED && !no_module))
+			return false;
+	}
+	return true;
 }
 
 /*
@@ -517,6 +555,38 @@ static ssize_t begin(struct io *io, uint64_t dev, uint64_t off, size_t len,
 	return 0;
 }
 
+/* Where io's path is refused its memory, or the next, may be for the other: its window tells. */
+static bool may_go(const struct io *io)
+{
+	return io->state != REFUSED || (io->way == PLN_PATH_P2P ?
+		module_there() : config.flag[CUFILE_PARAM_USE_PCIP2PDMA]);
+}
+
+/*
+ * How many of @len bytes at @dev, for which io's way is out, have no other: those of its
+ * memory, and of the memories behind it of which the same is known, so that they are not
+ * staged one by one; in whole blocks.
+ */
+static size_t out_from(const struct io *io, uint64_t dev, size_t len)
+{
+	enum window_kind kind, ours = io->way == PLN_PATH_P2P ? WINDOW_MAPPED : WINDOW_REGISTERED;
+	struct mem mem = io->mem;
+	uint64_t end = mem.start + mem.len;
+	size_t n;
+
+	if (!mem.len)
+		return len;
+	while (end - dev < len && !mem_of(end, &mem) && mem.kind == io->mem.kind &&
+	       mem.gpu == io->mem.gpu && mem.len) {
+		n = mem.len;
+		kind = window_peek(&mem, end, &n);
+		if (kind != ours && kind != WINDOW_NONE)
+			break;
+		end = mem.start + mem.len;
+	}
+	return min_of(len, round_up(end - dev, io->unit));
+}
+
 /*
  * What is mapped, up to the first that is registered; with io->registered also that.
  * After begin(): of whole blocks.
@@ -526,7 +596,7 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 {
 	size_t total = 0, done, piece, whole;
 	int err, probed;
-	bool known, collides;
+	bool known, collides, refused;
 	enum cause cause;
 	enum went w;
 	char why[PLN_FILE_REASON_MAX / 2];
@@ -534,10 +604,7 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 
 	io->gave_eio = false;
 	whole = round_down(len, io->unit);
-	/* where p2p is refused the memory may be the module's: its window tells */
-	while (total < whole &&
-	       (io->state != REFUSED ||
-		(io->way == PLN_PATH_P2P && module_there()))) {
+	while (total < whole && may_go(io)) {
 		if (!follow(io, dev + total))
 			return freed(io);
 		w = direct_piece(io, dev + total, off + total, whole - total,
@@ -559,8 +626,11 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 			*pass = len - total;
 			return (ssize_t)total;
 		}
-		if (w == REFUSED_BEFORE)
-			break;
+		if (w == REFUSED_BEFORE) {
+			io->part = false;
+			*pass = out_from(io, dev + total, len - total);
+			return (ssize_t)total;
+		}
 		if (w == NOT_REACHED) {
 			if (p2p_only()) {
 				io->f->refused = true;
@@ -573,6 +643,10 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 		}
 		if (done)
 			piece -= done;
+		if (w == NOT_KNOWN) {
+			verdict_not_tried(io, io->way);
+			piece = len - total;
+		}
 		collides = w == NOT_MOVED && may_collide(io, err) && !p2p_only();
 		if (w == NOT_MOVED && !path_error(err) && !collides)
 			return last_error(io, err, off, total);
@@ -595,19 +669,26 @@ static ssize_t direct_move(struct io *io, uint64_t dev, uint64_t off, size_t len
 			if (p2p_only())
 				return refuse(io, NO_DIRECT);
 			verdict_tell(io, NO_DIRECT);
-			break;
+			io->part = false;
+			*pass = out_from(io, dev + total, len - total);
+			return (ssize_t)total;
 		}
+		refused = w == NOT_MOVED && io->way == PLN_PATH_KERNEL &&
+			  io->request_refused;
 		if (w == NOT_MOVED)
 			io_because(io, err, "%s %s failed: %s (%d): %s%s",
 				pln_path_name(io->way),
 				io->write ? "write" : "read", errname(err),
 				err, meaning(io, err, why, sizeof(why)),
-				err == EINVAL && io->state == UNKNOWN ?
+				err == EINVAL && io->state == UNKNOWN && !refused ?
 				", or direct IO on this file" : "");
+		/* as a block in two mappings: of this piece alone */
+		if (refused)
+			w = SEAM;
 		if (w == NOT_MAPPED)
 			cause = !err || transient(err) ? NO_ROOM : MEMORY;
 		else
-			cause = w == SEAM ? ALIGNMENT :
+			cause = w == SEAM ? ALIGNMENT : w == NOT_KNOWN ||
 				transient(err) || collides ? SHORTAGE : PAIR;
 		if (w != SEAM && p2p_only()) {
 			if (cause == PAIR && io->state == UNKNOWN) {
@@ -746,7 +827,8 @@ static ssize_t part_piece(struct io *io, struct scratch *s, uint64_t dev, uint64
 /* There is no such memory for it, for io's reason. */
 static ssize_t no_scratch(struct io *io, enum cause cause, size_t len, size_t *pass)
 {
-	if (!may_stage(io))
+	/* the module has refused whole blocks, which are not to be staged */
+	if (!may_stage(io) || io->request_refused)
 		return refuse(io, cause);
 	verdict_tell(io, cause);
 	*pass = len;
@@ -789,9 +871,10 @@ ssize_t p2p_part(struct io *io, uint64_t dev, uint64_t off, size_t len, size_t *
 		if (r < 0)
 			break;
 		if (!room || left) {
-			io_because(io, 0, "unaligned, and the GPU memory for whole "
-				"blocks cannot have one of %u bytes",
-				io->f->off_align);
+			if (!io->request_refused)
+				io_because(io, 0, "unaligned, and the GPU memory for "
+					"whole blocks cannot have one of %u bytes",
+					io->f->off_align);
 			r = no_scratch(io, ALIGNMENT, len - total, pass);
 			break;
 		}

@@ -33,7 +33,7 @@ void stats_publish(void)
 		return;
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < sizeof(*page))
 		goto out;
-	fd = stats_memfd();
+	fd = no_stream(stats_memfd());
 	if (fd < 0)
 		goto out;
 	page = ftruncate(fd, sizeof(*page)) ? MAP_FAILED :

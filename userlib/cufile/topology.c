@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core/facts.h"
 #include "../core/load.h"
 #include "internal.h"
 #include "page_json.h"
@@ -81,7 +82,7 @@ static int find_device(const struct pln_topo *topo, const char *address)
 	return -ENODEV;
 }
 
-bool topology_p2pdma(const char *address, const char *gpu, char *why, size_t size)
+int topology_p2pdma(const char *address, const char *gpu, char *why, size_t size)
 {
 	struct pln_topo_pair pair = { .size = sizeof(pair) };
 	struct pln_topo *topo;
@@ -89,19 +90,21 @@ bool topology_p2pdma(const char *address, const char *gpu, char *why, size_t siz
 
 	if (!load()) {
 		snprintf(why, size, "not known without " LIBRARY);
-		return false;
+		return 0;
 	}
 	r = pln.open(&topo, NULL);
 	if (r) {
 		snprintf(why, size, "not known: PCI devices cannot be read: %s",
 			 strerror(-r));
-		return false;
+		return facts_ran_out(r) ? r : 0;
 	}
 	a = find_device(topo, address);
 	b = find_device(topo, gpu);
 	r = a < 0 || b < 0 ? -ENODEV :
 	    pln.p2pdma(topo, (unsigned int)a, (unsigned int)b, &pair);
 	pln.close(topo);
+	if (facts_ran_out(r))
+		return r;
 	if (r)
 		snprintf(why, size, "not known: one is none of the PCI devices that "
 			 LIBRARY " knows");

@@ -21,9 +21,11 @@ struct verdict {
 	unsigned int told;	/* bits: causes */
 	bool asked;		/* the kernel, for what it has said before */
 	char words[PLN_FILE_REASON_MAX / 2];	/* its own */
-	enum state state;
+	_Atomic enum state state;
 	/* of a refusal: it holds until then; and for how long it held */
-	time_t until, held;
+	_Atomic time_t until;
+	time_t held;
+	time_t before;		/* and the one before that, as long as it is tried again */
 	int err;
 	uint32_t reason_id;	/* another one for each reason */
 	char reason[PLN_FILE_REASON_MAX];
@@ -37,7 +39,8 @@ struct verdict {
 #define HOLD_MOST	640
 
 static pthread_rwlock_t verdict_lock = PTHREAD_RWLOCK_INITIALIZER;
-static struct verdict *verdicts;
+/* Without the lock others may look for one, and at what is atomic of it */
+static struct verdict *_Atomic verdicts;
 
 static time_t seconds_now(void)
 {
@@ -54,7 +57,7 @@ static void hold(struct verdict *v, time_t seconds)
 	v->until = seconds_now() + seconds;
 }
 
-/* With the lock held, at least to read. */
+/* With the lock held, at least to read; or for what is atomic. */
 static struct verdict *known(const struct io *io, unsigned int path)
 {
 	struct verdict *v;
@@ -125,6 +128,13 @@ enum state verdict_ask(struct io *io, unsigned int path)
 	return s;
 }
 
+bool verdict_refused(const struct io *io, unsigned int path, time_t now)
+{
+	const struct verdict *v = known(io, path);
+
+	return v && v->state == REFUSED && now < v->until;
+}
+
 enum state verdict_try(struct io *io, unsigned int path)
 {
 	enum state s = UNKNOWN;
@@ -134,6 +144,7 @@ enum state verdict_try(struct io *io, unsigned int path)
 	v = known(io, path);
 	if (v && !tries(io, path) && is_over(v)) {
 		/* one request tries; the others do not wait for it */
+		v->before = v->held;
 		hold(v, v->held < HOLD_MOST ? 2 * v->held : v->held);
 		io->tries |= 1u << path;
 	} else if (v && !tries(io, path)) {
@@ -141,6 +152,22 @@ enum state verdict_try(struct io *io, unsigned int path)
 	}
 	pthread_rwlock_unlock(&verdict_lock);
 	return s;
+}
+
+void verdict_not_tried(struct io *io, unsigned int path)
+{
+	struct verdict *v;
+
+	if (!tries(io, path))
+		return;
+	io->tries &= ~(1u << path);
+	pthread_rwlock_wrlock(&verdict_lock);
+	v = known(io, path);
+	if (v && v->state == REFUSED) {
+		hold(v, 0);
+		v->held = v->before;
+	}
+	pthread_rwlock_unlock(&verdict_lock);
 }
 
 void verdict_set(struct io *io, unsigned int path, enum state state)

@@ -644,6 +644,26 @@ bool window_refused(const struct mem *mem, uint64_t addr, size_t len)
 	       len <= refused.end - addr && refused.forgotten == forgotten;
 }
 
+enum window_kind window_peek(const struct mem *mem, uint64_t addr, size_t *len)
+{
+	enum window_kind kind = WINDOW_UNKNOWN;
+	struct window *w;
+
+	if (!mem->len || window_refused(mem, addr, *len))
+		return WINDOW_NONE;
+	if (!mem->buffer_id)
+		return WINDOW_UNKNOWN;
+	w = *hint_of(mem, addr);
+	if (!w || !ref(w))
+		return WINDOW_UNKNOWN;
+	if (w->buffer_id == mem->buffer_id && w->start <= addr && addr - w->start < w->len) {
+		kind = w->err ? WINDOW_NONE : w->host ? WINDOW_MAPPED : WINDOW_REGISTERED;
+		*len = min_of(*len, w->len - (addr - w->start));
+	}
+	window_put(w);
+	return kind;
+}
+
 int window_get(const struct mem *mem, uint64_t addr, size_t len,
 	       struct window **out, size_t *avail, bool *fresh,
 	       struct no_window *why)

@@ -3,6 +3,7 @@
  * The cache path.  What the mock's GPU reads through a registration is what the
  * file had when it was made, so a registration kept too long shows in the data.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,6 +17,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <linux/peerlane.h>
 
 #include "unit.h"
 #include "writers.h"
@@ -223,6 +226,97 @@ void test_cache(void)
 	check(!memcmp(mem(g), data, MIB(8)), "the right data");
 	close(fd);
 	gpu_free(g);
+}
+
+/* One page of a large read is not in the page cache; the page behind the read, which is, does not stand for it. */
+void test_cache_page(void)
+{
+	const size_t n = MIB(5) - 150;
+	int fd = a_file(O_RDWR, SIZE);
+	char *g = gpu(MIB(8));
+	CUfileHandle_t fh;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	/* it goes from the page cache, whatever it is there a part of */
+	if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 4096))
+		abort();
+	is(cuFileRead(fh, g, n, 100, 0), (long long)n, "a page is not in the page cache");
+	check(!memcmp(mem(g), data + 100, 3996) && !mem(g)[3996] &&
+	      !memcmp(mem(g) + 8092, data + 8192, n - 8092), "the right data");
+	is((long long)mock.read_only_calls, 0, "so nothing is registered");
+	check(strstr(stats_of(fh).reason, "not all of it is in the page cache"),
+	      "why: %s", stats_of(fh).reason);
+	may_cool();
+	close(fd);
+	gpu_free(g);
+}
+
+/* One read of more than a read uses registrations at once */
+void test_cache_many(void)
+{
+	const size_t part = MIB(8), n = 17 * part;	/* one more than a read uses at once */
+	int fd = a_file(O_RDWR, part), i, bad = 0;
+	char *g = gpu(n);
+	CUfileHandle_t fh;
+
+	may_cool();
+	for (i = 1; i < 17; i++)
+		bad += pwrite(fd, data + i, part, (off_t)part * i) != (ssize_t)part;
+	if (bad || fsync(fd))
+		abort();
+	close(fd);
+	warm_file(path, n);
+	fd = open(path, O_RDONLY);
+	fresh_cache("{" COMPAT ",\"peerlane\":{\"max_page_cache_kb\":262144}}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, n, 0, 0), (long long)n, "136 MiB");
+	for (i = 0; i < 17; i++)
+		bad += memcmp(mem(g) + part * i, data + i, part) != 0;
+	is(bad, 0, "the right data");
+	if (strstr(stats_of(fh).reason, "no cache: memory is short")) {
+		printf("# registrations of 136 MiB are not tested: memory is short\n");
+	} else {
+		is((long long)by(fh, PLN_PATH_CACHE), (long long)n, "all by the cache path");
+		is((long long)mock.read_only_calls, 17, "by a registration for each 8 MiB");
+	}
+	mock.later += 30;
+	check(none_left(), "none of which is in use after it");
+	close(fd);
+	gpu_free(g);
+}
+
+/* A kernel that has no cachestat() */
+void test_cache_mincore(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), status = -1;
+	CUfileHandle_t fh;
+	pid_t child;
+	char *g;
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	may_cool();
+	child = fork();
+	if (!child) {
+		forbid(451, ENOSYS);
+		fresh_cache("{" COMPAT "}");
+		g = gpu(MIB(24));
+		fh = reg(fd);
+		if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+			_exit(2);
+		if (cuFileRead(fh, g, MIB(8), 0, 0) != MIB(8) || mock.read_only_calls ||
+		    !strstr(stats_of(fh).reason, "not all of it is in the page cache"))
+			_exit(3);
+		warm_file(path, SIZE);
+		if (cuFileRead(fh, g, MIB(8), 0, 0) != MIB(8) ||
+		    stats_of(fh).last_path != PLN_PATH_CACHE || memcmp(mem(g), data, MIB(8)))
+			_exit(4);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	is(status, 0, "without cachestat(), what is not cached is copied, and what is goes by the cache path");
+	close(fd);
 }
 
 /* Who has a lease, and what is done without */
@@ -637,6 +731,19 @@ void test_cache_refused(void)
 
 	fresh_cache("{" COMPAT "}");
 	fh = reg(fd);
+	mock.register_error = 1;
+	for (i = 0; i < 2; i++)
+		is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "it cannot, twice");
+	mock.register_error = 0;
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "then it can");
+	mock.register_error = 1;
+	is(cuFileRead(fh, g, MIB(8), MIB(8), 0), MIB(8), "another part cannot, once");
+	mock.register_error = 0;
+	is(cuFileRead(fh, g, MIB(8), MIB(8), 0), MIB(8), "that is not three times in a row");
+	by_cache(fh, "so it is tried again at once");
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
 	mock.register_error = 2;
 	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "no memory to register");
 	is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "by the other path");
@@ -725,6 +832,103 @@ void test_cache_pending(void)
 	check(none_left(), "when the GPU is idle all are unregistered");
 	close(fd);
 	gpu_free(g);
+}
+
+/*
+ * What was retired while CUDA waits for work of the GPU is registered still: as long as that
+ * lasts its addresses cannot be registered again, which is no failure of the file's.
+ */
+void test_cache_again(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), i;
+	char *g = gpu(MIB(24));
+	CUfileHandle_t fh;
+
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "three registrations");
+	mock.hold_unpin = true;
+	mock.later += 30;
+	AWAIT(mock.in_unpin == 1);
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "read while the old ones end");
+	check(!memcmp(mem(g), data, SIZE), "the right data");
+	check(strstr(stats_of(fh).reason, "have not ended"), "why it is staged: %s",
+	      stats_of(fh).reason);
+	is((long long)mock.read_only_calls, 3, "nobody tries to register it");
+	mock.hold_unpin = false;
+	check(none_left(), "then they have ended");
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and at once");
+	by_cache(fh, "it goes by the cache path again");
+
+	/* the same, and the file is closed meanwhile */
+	mock.hold_unpin = true;
+	mock.later += 30;
+	AWAIT(mock.in_unpin == 1);
+	cuFileHandleDeregister(fh);
+	mock.hold_unpin = false;
+	check(none_left(), "a file that was closed meanwhile");
+
+	/* whoever has it registered */
+	fresh_cache("{" COMPAT "}");
+	fh = reg(fd);
+	mock.register_error = 712;
+	for (i = 0; i < 4; i++)
+		cuFileRead(fh, g, SIZE, 0, 0);
+	check(strstr(stats_of(fh).reason, "(712)"), "registered already: %s",
+	      stats_of(fh).reason);
+	mock.register_error = 0;
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and not any more");
+	by_cache(fh, "it was of the moment");
+	close(fd);
+	gpu_free(g);
+}
+
+/*
+ * A context is destroyed, and the registrations that were made in it are gone: they count
+ * for nothing, and nobody ends in their place what was registered there since.
+ */
+void test_cache_context(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), i;
+	char *g = gpu(MIB(24)), *h;
+	CUfileHandle_t fh;
+
+	mock.other_memory = true;
+	h = gpu(MIB(24));
+	mock.other_memory = false;
+	for (i = 0; i < 2; i++) {
+		fresh_cache("{" COMPAT "}");
+		mock.gone_anywhere = i;
+		fh = reg(fd);
+		is(cuFileRead(fh, h, SIZE, 0, 0), SIZE, "a read into memory of another context");
+		by_cache(fh, "by the cache path");
+		mock_end_other();
+		cuFileHandleDeregister(fh);
+		check(none_left(), "the context is gone, and nothing is registered");
+		check(!log_has("stays mapped"), "nor does anything stay mapped");
+	}
+
+	fresh_cache("{" COMPAT "}");
+	mock_stop_clock();	/* the lease was held just now, as long as it stands */
+	fh = reg(fd);
+	is(cuFileRead(fh, h, SIZE, 0, 0), SIZE, "once more");
+	by_cache(fh, "by the cache path");
+	mock_end_other();
+	mock.hold_unpin = true;
+	is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "another context reads a little of what it had");
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and all");
+	check(!memcmp(mem(g), data, SIZE), "the right data");
+	is((long long)mock.unpinned, 0, "nothing by what is not registered any more");
+	mock.hold_unpin = false;
+	check(none_left(), "nothing of it is left");
+	is(cuFileRead(fh, g, SIZE, 0, 0), SIZE, "and again");
+	by_cache(fh, "it has registrations of its own");
+	is(mock.read_only, 3, "that stand");
+	is((long long)stats_of(NULL).cache_windows, 3, "and no other");
+	check(!log_has("stays mapped"), "nothing stays mapped");
+	close(fd);
+	gpu_free(g);
+	gpu_free(h);
 }
 
 /* The lease ends with the process that has it, whatever its children do. */
@@ -835,6 +1039,62 @@ void test_cache_start(void)
 	unlink(other);
 	gpu_free(a.g);
 	gpu_free(b.g);
+}
+
+/* Has a thread of this process the signal pending? */
+static bool is_pending(int sig)
+{
+	unsigned long long mask = 0;
+	struct dirent *e;
+	char name[300], line[128];
+	bool found = false;
+	DIR *d = opendir("/proc/self/task");
+	FILE *f;
+
+	while ((e = readdir(d))) {
+		snprintf(name, sizeof(name), "/proc/self/task/%s/status", e->d_name);
+		f = fopen(name, "r");
+		while (f && fgets(line, sizeof(line), f))
+			if (sscanf(line, "SigPnd: %llx", &mask) == 1)
+				found |= mask >> (sig - 1) & 1;
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	return found;
+}
+
+static void *close_driver(void *arg)
+{
+	_Atomic bool *done = arg;
+
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	*done = true;
+	return NULL;
+}
+
+/* A signal that is pending goes when the program says that it wants to ignore it. */
+void test_cache_signal_lost(void)
+{
+	int fd = a_file(O_RDWR, SIZE);
+	_Atomic bool done = false;
+	char *g = gpu(MIB(24));
+	pthread_t thread;
+
+	fresh_cache("{" COMPAT "}");
+	mock.hold_keep = true;
+	is(cuFileRead(reg(fd), g, SIZE, 0, 0), SIZE, "a read without a lease");
+	AWAIT(mock.before_keep == 1);
+	pthread_create(&thread, NULL, close_driver, &done);
+	AWAIT(is_pending(SIGURG));
+	signal(SIGURG, SIG_DFL);
+	check(!is_pending(SIGURG), "who waits for leases is told to end, and never hears of it");
+	mock.hold_keep = false;
+	AWAIT(done);
+	pthread_join(thread, NULL);
+	close(fd);
+	gpu_free(g);
 }
 
 /* A child that is made while a lease is being taken does not have it. */
@@ -1230,6 +1490,35 @@ static void end(struct part *p, unsigned int n)
 	is(bad, 0, "all reads have their data");
 }
 
+/* Nobody waits for CUDA with what the lease's keeper needs. */
+void test_cache_asks(void)
+{
+	int fd = a_file(O_RDONLY, SIZE), turn;
+	struct part a = { .g = gpu(MIB(24)) };
+	CUfileHandle_t fh;
+	char *h;
+
+	fresh_cache("{" COMPAT "}");
+	mock.other_memory = true;
+	h = gpu(MIB(24));
+	mock.other_memory = false;
+	fh = reg(fd);
+	is(cuFileRead(fh, h, SIZE, 0, 0), SIZE, "a read into memory of another context");
+	by_cache(fh, "its registrations are kept");
+	mock.hold_other = true;
+	begin(&a, fh, MIB(8), 0);
+	AWAIT(mock.in_other == 1);
+	for (turn = 0; turn < 5000 && held_back(); turn++)
+		usleep(1000);
+	check(turn < 5000, "while a read asks CUDA whether that context is there, a writer need not wait");
+	mock.hold_other = false;
+	end(&a, 1);
+	check(none_left(), "then nothing is registered");
+	close(fd);
+	gpu_free(a.g);
+	gpu_free(h);
+}
+
 /* The lease is given back between the check and the copy */
 void test_cache_broken(void)
 {
@@ -1366,6 +1655,157 @@ void test_cache_early(void)
 	mock.keep_turns = -1;
 	close(fd);
 	gpu_free(g);
+}
+
+/*
+ * Ten more reads of 64 KiB, into @g and @h in turn, find what is registered, and ask nobody
+ * for the lease.
+ */
+static bool quick(CUfileHandle_t fh, char *g, char *h)
+{
+	char *to[] = { g, h };
+
+	uint64_t asked = mock.lease_asked, n = by(fh, PLN_PATH_CACHE);
+	int i;
+
+	for (i = 0; i < 10; i++)
+		if (cuFileRead(fh, to[i % 2], KIB(64), (off_t)KIB(64) * i, 0) != KIB(64) ||
+		    memcmp(mem(to[i % 2]), data + KIB(64) * i, KIB(64)))
+			return false;
+	return mock.lease_asked == asked && by(fh, PLN_PATH_CACHE) == n + 10 * KIB(64);
+}
+
+/* What is registered serves reads that p2p cannot move, as long as it cannot. */
+void test_cache_after_p2p(void)
+{
+	static const struct {
+		int handle_error, p2p_errno, module_errno;
+		unsigned int module;
+		const char *what;
+	} out[] = {
+		{ 0, EREMOTEIO, 0, 0, "p2p is refused" },
+		{ 801, 0, 0, 0, "memory without a window" },
+		{ 0, EREMOTEIO, 0, PLN_ABI_VERSION, "mapped memory, and nobody has asked the module" },
+		{ 801, 0, EREMOTEIO, PLN_ABI_VERSION, "registered memory, and nobody has asked for p2p" },
+	};
+	int fd = a_file(O_RDONLY, MIB(8));
+	char *g = gpu(MIB(16)), *h = gpu(MIB(16));
+	CUfileHandle_t fh;
+	unsigned int i, k;
+	uint64_t asked;
+
+	fresh_cache(NULL);
+	fh = reg(fd);
+	mock_stop_clock();	/* the lease was held just now, as long as it stands */
+	is(cuFileRead(fh, g, MIB(8), 0, 1), MIB(8), "a read to an odd address");
+	by_cache(fh, "is none for p2p");
+	mock.keep_turns = 0;
+	AWAIT(mock.in_keep == 1);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a read of the same part that is");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p");
+	check(quick(fh, g + 1, g + 1), "others to odd addresses do not, at once");
+	mock.keep_turns = -1;
+
+	fresh_cache(NULL);
+	fh = reg(fd);
+	mock.bar1_size = 0;
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "no room for a window");
+	by_cache(fh, "is no p2p");
+	mock.bar1_size = -1;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "then there is");
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "and the read goes p2p");
+
+	for (i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
+		fresh_cache(NULL);
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		mock.module = out[i].module;
+		fh = reg(fd);
+		mock_stop_clock();
+		mock.handle_error = out[i].handle_error;
+		mock.p2p_errno = out[i].p2p_errno;
+		mock.module_errno = out[i].module_errno;
+		for (k = 0; k < 4; k++)
+			is(cuFileRead(fh, k % 2 ? h : g, MIB(8), 0, 0), MIB(8), out[i].what);
+		by_cache(fh, "by the cache path");
+		mock.keep_turns = 0;
+		AWAIT(mock.in_keep == 1);
+		check(quick(fh, g, g), "then small ones do, at once");
+		check(quick(fh, g, h), "also into two memories in turn");
+		check(quick(fh, g + MIB(6), h), "and far from where it was asked");
+		mock.keep_turns = -1;
+	}
+	fresh_cache(NULL);
+	fh = reg(fd);
+	mock_stop_clock();
+	mock.p2p_errno = EREMOTEIO;
+	cuFileRead(fh, g, MIB(8), 0, 0);
+	is(cuFileRead(fh, g, MIB(8), 0, 0), MIB(8), "once more: refused");
+	by_cache(fh, "so by the cache path");
+	mock.p2p_errno = 0;
+	/* what is read keeps the registration, which does not keep p2p from being tried */
+	for (k = 4; k <= 12; k += 4) {
+		mock.later += 4;
+		asked = mock.lease_asked;
+		AWAIT(mock.lease_asked >= asked + 2);
+		is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "some seconds later");
+		is((long long)stats_of(NULL).cache_windows, 1, "what is registered is kept");
+		if (k < 10)
+			by_cache(fh, "and read");
+	}
+	is(stats_of(fh).last_path, PLN_PATH_P2P, "after ten p2p is tried, and works");
+	close(fd);
+	gpu_free(g);
+	gpu_free(h);
+}
+
+/*
+ * Where a path is refused that the other does not replace, memories side by side are read
+ * into as one.
+ */
+void test_cache_beside(void)
+{
+	static const char *const what[] = {
+		"mapped memory, and p2p is refused", "registered memory, and the module refuses",
+		"or refuses the file"
+	};
+	const size_t n = MIB(8);	/* no copy is into both: the mock has none such */
+	int fd = a_file(O_RDONLY, 2 * n), i, k;
+	CUfileHandle_t fh;
+	uint64_t asked;
+	char *g[2];
+
+	for (i = 0; i < 3; i++) {
+		fresh_cache(NULL);
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		mock.module = PLN_ABI_VERSION;
+		fh = reg(fd);
+		g[0] = gpu(2 * n);
+		g[1] = (char *)(uintptr_t)mock_two(n);
+		mock.handle_error = i ? 801 : 0;
+		mock.p2p_errno = EREMOTEIO;
+		mock.module_errno = EOPNOTSUPP;
+		mock.module_reason = i == 2 ? PLN_REASON_FILE_SYSTEM : PLN_REASON_MERGES;
+		for (k = 0; k < 4; k++)
+			is(cuFileRead(fh, g[k % 2], 2 * n, 0, 0), (long long)(2 * n), what[i]);
+		mock.keep_turns = 0;
+		AWAIT(mock.in_keep == 1);
+		asked = mock.lease_asked;
+		memset(mem(g[1]), 0, n);
+		memset(mem(g[1] + n), 0, n);
+		is(cuFileRead(fh, g[1], 2 * n, 0, 0), (long long)(2 * n), "two memories");
+		is((long long)(mock.lease_asked - asked), 1, "as one");
+		check(!memcmp(mem(g[1]), data, n) && !memcmp(mem(g[1] + n), data + n, n), "the right data");
+		by_cache(fh, "by the cache path");
+		mock.keep_turns = -1;
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		gpu_free(g[0]);
+		gpu_free(g[1]);
+		gpu_free(g[1] + n);
+	}
+	close(fd);
 }
 
 /* One registration is made at a time; for one read only if there are few callers */

@@ -31,6 +31,10 @@ void test_odd_write(void)
 	is(cuFileWrite(fh, g, 65536, 0, 0), 8292,
 	   "a write ends in a block: so many bytes are told");
 	is(cuFileWrite(fh, g, 65536, 0, 0), 65536, "the next one goes to its end");
+	mock.no_write = true;
+	errno = 0;
+	is(cuFileWrite(fh, g, 65536, 0, 0), -1, "one that moves nothing");
+	is(errno, EIO, "has failed");
 	close(fd);
 	gpu_free(g);
 }

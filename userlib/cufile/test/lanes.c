@@ -1034,6 +1034,87 @@ void test_two_contexts(void)
 	free(data);
 }
 
+/* The memory of a lane is pinned in one context; others use it, too, until that one is destroyed. */
+void test_lane_context(void)
+{
+	char *data = malloc(KIB(64)), *g, *h;
+	const int64_t before = mock.pinned_bytes;
+	CUfileHandle_t fh;
+	int64_t pinned;
+	int fd, i;
+
+	noise(data, KIB(64));
+	fd = make(path, 0, data, KIB(64));
+	for (i = 0; i < 2; i++) {
+		set_slabs(64, 2);
+		fresh("{" COMPAT "}");
+		fh = reg(fd);
+		g = gpu(KIB(64));
+		mock.other_memory = true;
+		h = gpu(KIB(64));
+		mock.other_memory = false;
+		if (i)
+			is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "a lane of the first context");
+		is(cuFileRead(fh, h, KIB(64), 0, 0), KIB(64), i ? "has a stream of another" :
+		   "a lane of another context");
+		pinned = mock.pinned_bytes;
+		check(pinned > before, "is pinned");
+		mock_end_other();
+		memset(mem(g), 0, KIB(64));
+		is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "that is destroyed, and the first reads");
+		check(!memcmp(mem(g), data, KIB(64)), "the right data");
+		is((long long)mock.pinned_bytes, pinned, "its lane is pinned");
+		is((long long)mock.unpinned, 0, "for all that is copied from it");
+		is((long long)stats_of(NULL).lanes, 1, "there is one");
+		if (!i)
+			mock.no_other = false;	/* a new one */
+		is(cuFileRead(fh, h, KIB(64), 0, 0), i ? -5011 : (int)KIB(64),
+		   i ? "what has no context is no memory" : "a new context");
+		set_slabs(0, 0);
+		is((long long)mock.pinned_bytes, before, "closed, nothing is pinned");
+		gpu_free(g);
+		gpu_free(h);
+	}
+
+	/* who has pinned it is gone, after it had got a stream of the one that stays */
+	set_slabs(64, 2);
+	fresh("{" COMPAT "}");
+	fh = reg(fd);
+	g = gpu(KIB(64));
+	mock.other_memory = true;
+	h = gpu(KIB(64));
+	mock.other_memory = false;
+	cuFileRead(fh, h, KIB(64), 0, 0);
+	cuFileRead(fh, g, KIB(64), 0, 0);
+	pinned = mock.pinned_bytes;
+	mock_end_other();
+	is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "a lane whose stream stays, and what pinned it is destroyed");
+	is((long long)mock.unpinned, 0, "is pinned before anything is copied from it");
+	is((long long)mock.pinned_bytes, pinned, "as before");
+	set_slabs(0, 0);
+	is((long long)mock.pinned_bytes, before, "closed, nothing is pinned");
+	gpu_free(g);
+	gpu_free(h);
+
+	/* the last who used it is gone, and not who has pinned it */
+	set_slabs(64, 2);
+	fresh("{" COMPAT "}");
+	fh = reg(fd);
+	g = gpu(KIB(64));
+	mock.other_memory = true;
+	h = gpu(KIB(64));
+	mock.other_memory = false;
+	cuFileRead(fh, g, KIB(64), 0, 0);
+	is(cuFileRead(fh, h, KIB(64), 0, 0), KIB(64), "a lane with a stream of another context");
+	mock_end_other();
+	set_slabs(0, 0);
+	is((long long)mock.pinned_bytes, before, "which is destroyed: closed, nothing is pinned");
+	close(fd);
+	gpu_free(g);
+	gpu_free(h);
+	free(data);
+}
+
 /* Reads a few times, each time what lies behind it */
 struct some {
 	CUfileHandle_t fh;

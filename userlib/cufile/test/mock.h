@@ -33,6 +33,7 @@ struct mock {
 	_Atomic int anon_together; /* such calls that must be under way at once first */
 	size_t short_io;	/* at most so many bytes for each call */
 	_Atomic size_t odd_write;	/* what the next write by p2p says that it moved */
+	_Atomic bool no_write;	/* the next one moves nothing, and says no error */
 	int interrupt;		/* every so many-th call gives EINTR */
 	int copy_error;		/* CUresult of copies */
 	_Atomic int copy_after;
@@ -72,6 +73,7 @@ struct mock {
 	bool kcmp;		/* and does by kcmp(), whatever the real one may do */
 	int kcmp_other;		/* which says this of two that are not the same */
 	int getlk_errno;	/* of who asks for the lock that is in the way */
+	int getlk_closes;	/* the first who asks finds his descriptor closed, and the file locked anew by this one */
 	int moved_fd;		/* moved on by each look at a position, 0 none */
 	unsigned int moved_turns; /* by those of three in a row that have their bit here, 0: by all */
 	unsigned int moved_back; /* at the so many-th look it is moved back, 0: never */
@@ -86,6 +88,7 @@ struct mock {
 	bool block;		/* who asks about a file is told of a block device, which has the number dev */
 	uint32_t sector;	/* its blocks, 0: it does not say */
 	int gpu;		/* number of the GPU that all memory is of */
+	uint64_t next_gpu;	/* but what is from this address on is of the next one, if not 0 */
 	bool no_id;		/* cuPointerGetAttribute has no buffer id */
 	size_t start_at;	/* new memory begins so far behind a page of the GPU */
 	_Atomic int later;		/* seconds that the monotonic clock is ahead */
@@ -113,16 +116,23 @@ struct mock {
 	_Atomic bool hold_lock;	/* who has lock_turns for its lock waits with it */
 	_Atomic int lock_turns;	/* so many locks of the library later, 0: none */
 	_Atomic int keep_turns;	/* sigtimedwait() returns so often, -1 always */
+	_Atomic bool hold_keep;	/* who calls it waits before it does anything */
 	_Atomic int lease_lag;	/* seconds that the next question about a lease takes */
 	_Atomic bool other_memory; /* what is allocated is of a second context */
+	_Atomic bool hold_other; /* who asks for its number waits */
+	_Atomic bool no_other;	/* which is gone: see mock_end_other() */
 	int cpus;		/* of the process, 0 what they are */
 	int unregister_error;	/* CUresult of unregistering memory */
+	bool gone_anywhere;	/* that it went with its context is told without a context, too */
 	/* /dev/peerlane: its version, 0: there is none */
 	unsigned int module;
 	int register_errno, module_errno; /* of registering, of IO */
 	unsigned int register_reason, module_reason;
 	_Atomic int module_count; /* such IOs, 0: all */
 	bool module_waits;	/* it does no IO of an io_uring */
+	int module_none;	/* errno of who opens it */
+	bool module_said;	/* it has pages of so many bytes */
+	unsigned int module_page;
 	uint64_t module_max;	/* bytes registered at most, 0: no limit */
 	/* NVIDIA's driver: its version, NULL: there is none */
 	const char *nvidia;
@@ -178,6 +188,8 @@ struct mock {
 	_Atomic int in_cond;	/* in the library, waiting for what another thread does */
 	_Atomic int in_unmap;	/* waiting to unmap, or past it, since hold_unmap */
 	_Atomic int in_keep;	/* in sigtimedwait() that does not return */
+	_Atomic int in_other;	/* waiting for the number of the second context */
+	_Atomic int before_keep; /* waiting to begin it */
 	_Atomic uint64_t waits;	/* for copies */
 	_Atomic uint64_t marked; /* values that streams were to write */
 	_Atomic uint64_t by_cpu; /* copies by which the CPU reads what is registered of a file */
@@ -206,6 +218,9 @@ void mock_swap(unsigned long long first);
 
 /* The monotonic clock stands from now on; mock_reset() lets it go. */
 void mock_stop_clock(void);
+
+/* The second context is destroyed, with its streams and what was registered in it; mock_reset() makes another. */
+void mock_end_other(void);
 
 /* The mappings of dma-bufs end, as of memory whose GPU is gone. */
 void mock_revoke(void);
@@ -236,6 +251,7 @@ void mock_lost(void);
 #define MOCK_UUID	'u'	/* 16 times */
 int mock_nv_open(const char *path);	/* -2: none of its devices */
 bool mock_nv_ioctl(int fd, unsigned long cmd, void *arg, int *r);
+void mock_nv_copied(int fd, int to);
 void mock_nv_close(int fd);
 void mock_nv_export(int fd, uint64_t id, size_t size);
 bool mock_nv_is_uvm(int fd);

@@ -35,6 +35,7 @@
 #define INVALID_CONTEXT	201
 #define ILLEGAL_ADDRESS	700
 #define ALREADY_REGISTERED 712
+#define NOT_REGISTERED	713
 #define NOT_SUPPORTED	801
 #define BY_CPU		28672
 
@@ -73,13 +74,18 @@ static struct mapping {
 
 /*
  * Of host memory.  Pages registered read-only are those of that moment: here they
- * are copied, so that nothing that is written later is seen through them.
+ * are copied, so that nothing that is written later is seen through them.  It ends with
+ * its context, whoever else may use it.
  */
 static struct registration {
 	char *at;
 	size_t len;
 	char *pages;
+	uint64_t ctx;
 } registrations[MAX];
+/* Those that have gone with their context, and nobody has ended yet */
+static char *gone[MAX];
+static uint64_t other_id = 79;	/* of the context OTHER */
 
 /* Where the GPU finds what is at @p, or NULL: it is not registered. */
 static char *as_registered(char *p)
@@ -125,6 +131,9 @@ static void of_gpu(void *p, size_t n)
 
 void mock_reset(void)
 {
+	pthread_mutex_lock(&lock);
+	memset(gone, 0, sizeof(gone));
+	pthread_mutex_unlock(&lock);
 	memset(&mock, 0, offsetof(struct mock, p2p_calls));
 	mock.bar1_size = -1;
 	mock.alloc_after = -1;
@@ -251,6 +260,10 @@ int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *mo
 	int r, turns;
 
 	*(void **)&wait = mock_real(&at, "sigtimedwait");
+	mock.before_keep++;
+	while (mock.hold_keep)
+		usleep(100);
+	mock.before_keep--;
 	r = wait(set, info, most);
 	while (!(turns = mock.keep_turns)) {
 		mock.in_keep += !held;
@@ -338,10 +351,12 @@ static int lease_asked(int r)
 
 int fcntl(int fd, int cmd, ...)
 {
+	struct flock l = { .l_type = F_WRLCK };
 	static void *_Atomic at;
 	int (*real_fcntl)(int, int, ...);
 	va_list ap;
 	void *arg;
+	int r;
 
 	*(void **)&real_fcntl = mock_real(&at, "fcntl");
 	va_start(ap, cmd);
@@ -354,12 +369,21 @@ int fcntl(int fd, int cmd, ...)
 	if (cmd == F_DUPFD_QUERY && mock.query)
 		return mock_same(fd, (int)(intptr_t)arg);
 	mock_own(cmd != F_DUPFD, __builtin_return_address(0));
+	if (cmd == F_OFD_GETLK && mock.getlk_closes) {
+		if (close(fd) || real_fcntl(mock.getlk_closes, F_SETLK, &l))
+			abort();
+		mock.getlk_closes = 0;
+	}
 	if (cmd == F_OFD_GETLK && mock.getlk_errno) {
 		errno = mock.getlk_errno;
 		return -1;
 	}
-	return cmd == F_GETLEASE ? lease_asked(real_fcntl(fd, cmd)) :
-				   real_fcntl(fd, cmd, arg);
+	if (cmd == F_GETLEASE)
+		return lease_asked(real_fcntl(fd, cmd));
+	r = real_fcntl(fd, cmd, arg);
+	if (cmd == F_DUPFD_CLOEXEC && r >= 0)
+		mock_nv_copied(fd, r);
+	return r;
 }
 
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
@@ -806,6 +830,10 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t off)
 	real();
 	if (mock.pretend)
 		return pretend((char *)buf, n, (uint64_t)off, true);
+	if (mock.no_write && where(buf) > 0) {
+		mock.no_write = false;
+		return 0;
+	}
 	r = fault(buf, n, (uint64_t)off);
 	if (r < 0)
 		return r;
@@ -1139,7 +1167,7 @@ int cuPointerGetAttribute(void *data, int attr, unsigned long long ptr)
 			*(uint64_t *)data = m->id;
 		break;
 	case 8: *(unsigned int *)data = 0; break;
-	case 9: *(int *)data = mock.gpu; break;
+	case 9: *(int *)data = mock.gpu + (mock.next_gpu && ptr >= mock.next_gpu); break;
 	case 10: *(int *)data = !m->range; break;
 	/* as a driver of NVIDIA's says, on an H100 */
 	case 11: *(uint64_t *)data = m->range ? m->range : m->start; break;
@@ -1231,12 +1259,18 @@ int cuDevicePrimaryCtxRetain(void **ctx, int dev)
 
 static __thread bool other_current;
 
+static bool is_there(uint64_t ctx)
+{
+	return ctx == OURS || (ctx == OTHER && !mock.no_other) ||
+	       (ctx == 0xdead && mock.other_ctx & 1);
+}
+
 int cuCtxPushCurrent_v2(void *ctx);
 int cuCtxPushCurrent_v2(void *ctx)
 {
 	not_in_call();
 	other_current = (uintptr_t)ctx == 0xdead && (mock.other_ctx & 1);
-	if ((uintptr_t)ctx != OURS && (uintptr_t)ctx != OTHER && !other_current)
+	if (!is_there((uintptr_t)ctx))
 		return INVALID_CONTEXT;
 	if (current == 63)
 		abort();
@@ -1276,14 +1310,15 @@ int cuCtxPopCurrent_v2(void **ctx)
 int cuCtxGetId(void *ctx, unsigned long long *id);
 int cuCtxGetId(void *ctx, unsigned long long *id)
 {
-	if (ctx == (void *)OURS)
-		*id = 77;
-	else if (ctx == (void *)OTHER)
-		*id = 79;
-	else if (ctx == (void *)0xdead && (mock.other_ctx & 1))
-		*id = 78;
-	else
+	if (!is_there((uintptr_t)ctx))
 		return INVALID_CONTEXT;
+	if (ctx == (void *)OTHER) {
+		mock.in_other++;
+		while (mock.hold_other)
+			usleep(100);
+		mock.in_other--;
+	}
+	*id = ctx == (void *)OURS ? 77 : ctx == (void *)OTHER ? other_id : 78;
 	return 0;
 }
 
@@ -1296,19 +1331,54 @@ struct op {
 	uint64_t number;
 };
 
+/* What ends with its context, if nobody destroys it before */
+static struct owned {
+	struct owned *next;
+	uint64_t ctx;
+} *owned;
+
 struct stream {
+	struct owned owned;	/* first */
 	struct op op[64];
 	unsigned int ops;
 	uint64_t number;
-	uint64_t ctx;
 };
 
 struct event {
+	struct owned owned;	/* first */
 	struct stream *stream;
 	uint64_t number;
 	uint64_t calls;		/* of the default stream: functions of before */
 	bool blocking;
 };
+
+static void *of_context(size_t size)
+{
+	struct owned *o = calloc(1, size);
+
+	if (!o)
+		return NULL;
+	o->ctx = context();
+	pthread_mutex_lock(&lock);
+	o->next = owned;
+	owned = o;
+	pthread_mutex_unlock(&lock);
+	return o;
+}
+
+static void destroy(struct owned *o)
+{
+	struct owned **at = &owned;
+
+	pthread_mutex_lock(&lock);
+	while (*at && *at != o)
+		at = &(*at)->next;
+	if (!*at)
+		abort();
+	*at = o->next;
+	pthread_mutex_unlock(&lock);
+	free(o);
+}
 
 /* Of the default stream, by each thread */
 static __thread struct stream by_default;
@@ -1333,7 +1403,7 @@ static int put_off(struct stream *s, unsigned long long dev, void *host,
 	char *g = mock_memory(dev), *last = n ? mock_memory(dev + n - 1) : g;
 	struct op *op;
 
-	if (!current || (s != &by_default && s->ctx != context()))
+	if (!current || (s != &by_default && s->owned.ctx != context()))
 		return INVALID_CONTEXT;
 	if (mock.copy_error) {
 		if (mock.copy_after <= 0)
@@ -1465,16 +1535,14 @@ int cuStreamCreate(void **s, unsigned int flags)
 	(void)flags;
 	if (mock.no_streams || !current)
 		return INVALID_CONTEXT;
-	*s = calloc(1, sizeof(struct stream));
-	if (*s)
-		((struct stream *)*s)->ctx = context();
+	*s = of_context(sizeof(struct stream));
 	return *s ? 0 : OUT_OF_MEMORY;
 }
 
 int cuStreamDestroy_v2(void *s);
 int cuStreamDestroy_v2(void *s)
 {
-	free(s);
+	destroy(s);
 	return 0;
 }
 
@@ -1651,7 +1719,7 @@ int cuEventCreate(void **e, unsigned int flags)
 {
 	if (mock.no_events)
 		return OUT_OF_MEMORY;
-	*e = calloc(1, sizeof(struct event));
+	*e = of_context(sizeof(struct event));
 	if (*e)
 		((struct event *)*e)->blocking = flags & 1;
 	return *e ? 0 : OUT_OF_MEMORY;
@@ -1660,7 +1728,7 @@ int cuEventCreate(void **e, unsigned int flags)
 int cuEventDestroy_v2(void *e);
 int cuEventDestroy_v2(void *e)
 {
-	free(e);
+	destroy(e);
 	return 0;
 }
 
@@ -1697,6 +1765,33 @@ int cuEventSynchronize(void *e)
 	return r;
 }
 
+/* With the lock held. */
+static void forget(struct registration *r)
+{
+	if (r->pages) {
+		munmap(r->pages, r->len);
+		mock.read_only--;
+		mock.unregistered++;
+	} else {
+		mock.pinned_bytes -= (int64_t)r->len;
+	}
+	r->at = NULL;
+	mock.pinned--;
+}
+
+/* With the lock held: was it gone?  It is ended now. */
+static bool was_gone(const char *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX; i++)
+		if (gone[i] == p) {
+			gone[i] = NULL;
+			return true;
+		}
+	return false;
+}
+
 int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags);
 int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 {
@@ -1708,6 +1803,8 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 
 	if (mock.no_pinning)
 		return OUT_OF_MEMORY;
+	if (!is_there(context()))
+		return INVALID_CONTEXT;
 	if (read_only)
 		mock.read_only_calls++;
 	if (read_only && mock.hold_register) {
@@ -1737,7 +1834,8 @@ int cuMemHostRegister_v2(void *p, size_t n, unsigned int flags)
 	if (err && read_only)
 		munmap(to.iov_base, n);
 	if (!err) {
-		*r = (struct registration){ p, n, to.iov_base };
+		*r = (struct registration){ p, n, to.iov_base, context() };
+		was_gone(p);
 		if (read_only)
 			mock.read_only++;
 		else
@@ -1757,6 +1855,7 @@ int cuMemAllocHost_v2(void **p, size_t n)
 int cuMemHostUnregister(void *p);
 int cuMemHostUnregister(void *p)
 {
+	int r = mock.unregister_error;
 	unsigned int i;
 
 	mock_settle();
@@ -1767,19 +1866,44 @@ int cuMemHostUnregister(void *p)
 	pthread_mutex_lock(&lock);
 	for (i = 0; i < MAX && registrations[i].at != p; i++)
 		continue;
-	if (i == MAX)
+	/* nobody ends what never was */
+	if (i == MAX && !was_gone(p))
 		abort();
-	if (registrations[i].pages) {
-		munmap(registrations[i].pages, registrations[i].len);
-		mock.read_only--;
-		mock.unregistered++;
-	} else {
-		mock.pinned_bytes -= (int64_t)registrations[i].len;
-	}
-	registrations[i].at = NULL;
-	mock.pinned--;
+	if (!is_there(context()) && (i < MAX || !mock.gone_anywhere))
+		r = INVALID_CONTEXT;
+	else if (i == MAX)
+		r = NOT_REGISTERED;
+	else
+		forget(&registrations[i]);
 	pthread_mutex_unlock(&lock);
-	return mock.unregister_error;
+	return r;
+}
+
+void mock_end_other(void)
+{
+	struct owned **at = &owned, *o;
+	unsigned int i, k;
+
+	pthread_mutex_lock(&lock);
+	while ((o = *at)) {
+		if (o->ctx == OTHER) {
+			*at = o->next;
+			free(o);
+		} else {
+			at = &o->next;
+		}
+	}
+	other_id += 100;
+	mock.no_other = true;
+	for (i = 0; i < MAX; i++)
+		if (registrations[i].at && registrations[i].ctx == OTHER) {
+			for (k = 0; gone[k]; k++)
+				if (k == MAX - 1)
+					abort();
+			gone[k] = registrations[i].at;
+			forget(&registrations[i]);
+		}
+	pthread_mutex_unlock(&lock);
 }
 
 int cuDeviceGetAttribute(int *value, int attr, int dev);

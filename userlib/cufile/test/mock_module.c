@@ -100,8 +100,8 @@ int open(const char *path, int flags, ...)
 		mock.kmsg_opened++;
 	if (strcmp(path, "/dev/peerlane"))
 		return real_open(path, flags, mode);
-	if (!mock.module) {
-		errno = ENOENT;
+	if (!mock.module || mock.module_none) {
+		errno = mock.module_none ? mock.module_none : ENOENT;
 		return -1;
 	}
 	return real_open("/dev/null", flags, mode);
@@ -429,7 +429,7 @@ int ioctl(int fd, unsigned long cmd, ...)
 	switch (cmd) {
 	case PLN_IOC_QUERY:
 		((struct pln_query *)arg)->abi_version = mock.module;
-		((struct pln_query *)arg)->page_size = PAGE;
+		((struct pln_query *)arg)->page_size = mock.module_said ? mock.module_page : PAGE;
 		if (!mock.module_waits)
 			((struct pln_query *)arg)->features = PLN_FEAT_URING_CMD;
 		r = 0;

@@ -83,6 +83,19 @@ int mock_nv_open(const char *path)
 	return fd;
 }
 
+/* Both are of one open(), of which nothing was asked yet */
+void mock_nv_copied(int fd, int to)
+{
+	struct file *f = file_of(fd), *copy = file_of(to);
+
+	if (!f || (f->kind != CTL && f->kind != UVM))
+		return;
+	if (!copy || f->initialized)
+		abort();
+	mock.nv_open++;
+	*copy = *f;
+}
+
 void mock_nv_export(int fd, uint64_t id, size_t size)
 {
 	files[fd] = (struct file){ .kind = EXPORT, .id = id, .size = size };
@@ -201,7 +214,7 @@ static uint32_t import(struct nvrm_import *im)
 	o = new_object(im->parent, 0x40, &im->objects[0]);
 	o->id = f->id;
 	o->size = f->size;
-	o->backing = fcntl(im->fd, F_DUPFD_CLOEXEC, 0);
+	o->backing = fcntl(im->fd, F_DUPFD_CLOEXEC, 3);
 	if (o->backing < 0)
 		abort();
 	mock.nv_memory++;
@@ -317,7 +330,7 @@ static uint32_t lend(struct file *f, const struct nvuvm_lend *l)
 	r = new_range(l->base, l->size);
 	r->offset = l->offset;
 	r->id = o->id;
-	r->backing = fcntl(o->backing, F_DUPFD_CLOEXEC, 0);
+	r->backing = fcntl(o->backing, F_DUPFD_CLOEXEC, 3);
 	if (r->backing < 0)
 		abort();
 	mock.nv_lent++;

@@ -142,6 +142,154 @@ void test_module(void)
 	free(data);
 }
 
+/* What it refuses of one file, or of one request, says nothing of the device. */
+void test_module_request(void)
+{
+	static const struct {
+		unsigned int reason;
+		int err;
+		const char *words;
+	} of_file[] = {
+		{ PLN_REASON_FILE_TYPE, EINVAL, "neither a regular file nor a block device" },
+		{ PLN_REASON_FILE_SYSTEM, EOPNOTSUPP, "supports ext4 and xfs" },
+		{ PLN_REASON_NO_DIRECT, EOPNOTSUPP, "does no direct IO with this file" },
+	}, of_device[] = {
+		{ PLN_REASON_DEVICE, EOPNOTSUPP, "does not support device memory" },
+		{ PLN_REASON_INTEGRITY, EOPNOTSUPP, "has to read the data for checksums" },
+		{ PLN_REASON_MERGES, EOPNOTSUPP, "nomerges" },
+	};
+	char *data = malloc(MIB(1)), *g = gpu(MIB(1));
+	CUfileHandle_t fh, fh2;
+	unsigned int i;
+	int fd, fd2;
+
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
+	fd2 = make(other, 0, data, MIB(1));
+	memcpy(mem(g), data, MIB(1));
+	for (i = 0; i < sizeof(of_file) / sizeof(of_file[0]); i++) {
+		with_module(NO_MAP, PLN_ABI_VERSION);
+		fh = reg(fd);
+		fh2 = reg(fd2);
+		mock.module_reason = of_file[i].reason;
+		mock.module_errno = of_file[i].err;
+		mock.module_count = 1;
+		is(cuFileWrite(fh, g, MIB(1), 0, 0), MIB(1), of_file[i].words);
+		all_by(fh, PLN_PATH_BOUNCE, MIB(1), "it is written otherwise");
+		check(strstr(stats_of(fh).reason, of_file[i].words), "why: %s", stats_of(fh).reason);
+		is(cuFileWrite(fh2, g, MIB(1), 0, 0), MIB(1), "another one");
+		all_by(fh2, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+	}
+	for (i = 0; i < sizeof(of_device) / sizeof(of_device[0]); i++) {
+		with_module(NO_MAP, PLN_ABI_VERSION);
+		fh = reg(fd);
+		fh2 = reg(fd2);
+		mock.module_reason = of_device[i].reason;
+		mock.module_errno = of_device[i].err;
+		mock.module_count = 1;
+		is(cuFileWrite(fh, g, MIB(1), 0, 0), MIB(1), of_device[i].words);
+		check(strstr(stats_of(fh).reason, of_device[i].words), "why: %s", stats_of(fh).reason);
+		is(cuFileWrite(fh2, g, MIB(1), 0, 0), MIB(1), "another file of the device");
+		all_by(fh2, PLN_PATH_BOUNCE, MIB(1), "is not tried");
+	}
+
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	mock.module_reason = PLN_REASON_ALIGNMENT;
+	mock.module_errno = EINVAL;
+	mock.module_count = 1;
+	memset(mem(g), 0, MIB(1));
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a request in other blocks than its own");
+	check(!memcmp(mem(g), data, MIB(1)), "the right data");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is staged");
+	check(strstr(stats_of(fh).reason, "other blocks than O_DIRECT") &&
+	      !strstr(stats_of(fh).reason, "or direct IO on this file"), "why: %s", stats_of(fh).reason);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the next one");
+	all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module at once");
+
+	with_module(NO_MAP, PLN_ABI_VERSION);
+	fh = reg(fd);
+	mock.module_reason = PLN_REASON_APPEND;
+	mock.module_errno = EINVAL;
+	mock.module_count = 1;
+	is(cuFileWrite(fh, g, MIB(1), 0, 0), MIB(1), "a write while the file has O_APPEND");
+	all_by(fh, PLN_PATH_BOUNCE, MIB(1), "is staged");
+	check(strstr(stats_of(fh).reason, "open with O_APPEND"), "why: %s", stats_of(fh).reason);
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "a read");
+	all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+	for (i = 0; i < 2; i++) {
+		with_module("{\"properties\":{\"allow_compat_mode\":false},"
+			    "\"peerlane\":{\"use_pci_p2pdma\":false}}", PLN_ABI_VERSION);
+		fh = reg(fd);
+		mock.module_reason = i ? PLN_REASON_APPEND : PLN_REASON_ALIGNMENT;
+		mock.module_errno = EINVAL;
+		is(i ? cuFileWrite(fh, g, MIB(1), 0, 0) : cuFileRead(fh, g, MIB(1), 0, 0),
+		   -CU_FILE_IO_NOT_SUPPORTED, i ? "without compat mode O_APPEND" :
+		   "and blocks that the module does not take");
+		check(strstr(stats_of(fh).reason, i ? "open with O_APPEND" : "other blocks than O_DIRECT"),
+		      "are refused: %s", stats_of(fh).reason);
+		is((long long)by(fh, PLN_PATH_BOUNCE), 0, "nothing is staged");
+		mock.module_errno = 0;
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the next one");
+		all_by(fh, PLN_PATH_KERNEL, MIB(1), "goes by the module");
+	}
+	cuFileHandleDeregister(fh);
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	unlink(other);
+	close(fd);
+	close(fd2);
+	gpu_free(g);
+	free(data);
+}
+
+/* A module that is there, or not, and is used */
+void test_module_opened(void)
+{
+	static const struct {
+		int err;
+		unsigned int page;
+		bool good, told;
+	} how[] = {
+		{ 0, 4096, true, false }, { 0, 65536, true, false }, { 0, 0, false, true },
+		{ 0, 3, false, true }, { 0, 131072, false, true }, { EACCES, 4096, false, true },
+		{ ENOENT, 4096, false, false }, { ENXIO, 4096, false, false }, { ENODEV, 4096, false, false },
+	};
+	char *data = malloc(MIB(1)), *g = gpu(MIB(1)), words[64];
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	noise(data, MIB(1));
+	fd = make(path, 0, data, MIB(1));
+	for (i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		fresh(NO_MAP);
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		mock.module = PLN_ABI_VERSION;
+		mock.module_none = how[i].err;
+		mock.module_said = true;
+		mock.module_page = how[i].page;
+		if (cuFileDriverOpen().err)
+			abort();
+		fh = reg(fd);
+		snprintf(words, sizeof(words), "a module: errno %d, pages of %u bytes", how[i].err,
+			 how[i].page);
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), words);
+		all_by(fh, how[i].good ? PLN_PATH_KERNEL : PLN_PATH_BOUNCE, MIB(1), "is used, or not");
+		snprintf(words, sizeof(words), how[i].err ? "/dev/peerlane: EACCES (13)" :
+			 "instead of 1, pages of %u bytes", how[i].page);
+		is(log_count("notice: /dev/peerlane"), how[i].told, "and told, or not");
+		is(log_count(words), how[i].told, "in these words");
+		cuFileHandleDeregister(fh);
+	}
+	while (cuFileUseCount() > 0)
+		cuFileDriverClose();
+	close(fd);
+	gpu_free(g);
+	free(data);
+}
+
 /* What the module cannot register, and a module that is no help */
 void test_module_refused(void)
 {
@@ -390,6 +538,63 @@ void test_module_after_late(void)
 		cuFileDriverClose();
 	gpu_free(g);
 	gpu_free(g + n);
+	close(fd);
+	free(data);
+}
+
+/* One transfer into two memories, of which one can be mapped: where one path is refused the other is not */
+void test_module_beside(void)
+{
+	static const struct {
+		const char *what;
+		bool mapped;		/* the first of them */
+		bool now;		/* it is refused in this very transfer */
+		unsigned int reason;	/* of the module */
+	} how[] = {
+		{ "p2p was refused: what cannot be mapped goes by the module", true, false, 0 },
+		{ "p2p is refused: what cannot be mapped goes by the module", true, true, 0 },
+		{ "the module refused the device: what can be mapped goes p2p", false, false, PLN_REASON_MERGES },
+		{ "the module refuses the device: what can be mapped goes p2p", false, true, PLN_REASON_MERGES },
+		{ "the module refused the file: what can be mapped goes p2p", false, false, PLN_REASON_FILE_SYSTEM },
+	};
+	const size_t n = MIB(2);
+	char *data = malloc(2 * n), *g;
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	noise(data, 2 * n);
+	fd = make(path, 0, data, 2 * n);
+	for (i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+		int way = how[i].mapped ? PLN_PATH_KERNEL : PLN_PATH_P2P;
+
+		g = (char *)(uintptr_t)mock_two(n);
+		with_module("{\"peerlane\":{\"window_size_kb\":64}}", PLN_ABI_VERSION);
+		/* windows of the second are kept, and those of the first are made later */
+		mock.handle_error = how[i].mapped ? 801 : 0;
+		fh = reg(fd);
+		is(cuFileRead(fh, g + n, n, (off_t)n, 0), (long long)n, "the second memory");
+		all_by(fh, way, n, "by one path");
+		cuFileHandleDeregister(fh);
+		fh = reg(fd);
+		mock.handle_error = how[i].mapped ? 0 : 801;
+		mock.p2p_errno = how[i].mapped ? EREMOTEIO : 0;
+		mock.module_errno = how[i].mapped ? 0 : EOPNOTSUPP;
+		mock.module_reason = how[i].reason;
+		if (!how[i].now)
+			is(cuFileRead(fh, g, n, 0, 0), (long long)n, "the first memory is refused");
+		all_by(fh, way, 0, "nothing goes so");
+		memset(mem(g), 0, n);
+		memset(mem(g + n), 0, n);
+		is(cuFileRead(fh, g, 2 * n, 0, 0), (long long)(2 * n), how[i].what);
+		check(!memcmp(mem(g), data, n) && !memcmp(mem(g + n), data + n, n), "the right data");
+		all_by(fh, way, n, "all that can");
+		check(stats_of(fh).reason[0], "and why not all is told: %s", stats_of(fh).reason);
+		while (cuFileUseCount() > 0)
+			cuFileDriverClose();
+		gpu_free(g);
+		gpu_free(g + n);
+	}
 	close(fd);
 	free(data);
 }

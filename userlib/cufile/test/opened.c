@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/peerlane.h>
+
 #include "unit.h"
 
 /* ---- is it the same open()? ---- */
@@ -569,6 +571,65 @@ void test_low_numbers(void)
 	close(fd);
 	for (n = 0; n < 3; n++)
 		gpu_free(g[n]);
+}
+
+/*
+ * A program that had no standard streams when it opened the library, and opens them then, as a
+ * daemon does: what the library keeps open is not closed by that.
+ */
+static int no_streams_at_first(int fd, char *g, int way)
+{
+	int n, null, bad = 0;
+	CUfileHandle_t fh;
+
+	for (n = 0; n < 3; n++)
+		close(n);
+	mock.module = way == PLN_PATH_KERNEL ? PLN_ABI_VERSION : 0;
+	mock.nvidia = way == PLN_PATH_P2P ? "580.159" : NULL;
+	mock.kernel = "6.14.11-generic";
+	mock.vmm = true;
+	bad += cuFileDriverOpen().err != 0;
+	bad += cuFileBufRegister(g, 8192, 0).err != 0;
+	bad += mock.nv_open != (way == PLN_PATH_P2P ? 2 : 0);
+	for (n = 0; n < 3; n++)
+		bad += fcntl(n, F_GETFD) >= 0;
+	null = open("/dev/null", O_RDWR);
+	for (n = 0; n < 3; n++)
+		bad += dup2(null, n) != n;
+	fh = reg(fd);
+	bad += cuFileRead(fh, g, 8192, 0, 0) != 8192;
+	return bad + (stats_of(fh).last_path != (unsigned int)way) + (mock.handles != 0);
+}
+
+void test_low_numbers_first(void)
+{
+	static const struct {
+		int way;
+		const char *json;
+	} by[] = {
+		{ PLN_PATH_KERNEL, "{\"peerlane\":{\"use_pci_p2pdma\":false}}" },
+		{ PLN_PATH_P2P, "{\"peerlane\":{\"nvidia_uvm\":true}}" },
+	};
+	char data[8192] = "", *g = gpu(8192);
+	int status, fd, i;
+	pid_t pid;
+
+	fd = make(path, 0, data, sizeof(data));
+	for (i = 0; i < 2; i++) {
+		fresh(by[i].json);
+		cuFileDriverClose();
+		fflush(stdout);
+		pid = fork();
+		if (!pid) {
+			/* what the parent has opened for its statistics is no child's */
+			_exit(no_streams_at_first(fd, g, by[i].way));
+		}
+		waitpid(pid, &status, 0);
+		is(status, 0, i ? "nor of what nvidia-uvm lends memory by" :
+		   "opened without standard streams, the library has none of their numbers");
+	}
+	close(fd);
+	gpu_free(g);
 }
 
 static int standard_streams(void)

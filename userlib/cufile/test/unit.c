@@ -358,7 +358,16 @@ static void test_locks(void)
 	mock.getlk_errno = ENOLCK;
 	cuFileHandleDeregister(fh);
 	check(is_locked(), "where the file system does not tell, the lock is there, too");
+	/* as a server of FUSE may say of what is open */
+	fh = reg(fd);
+	mock.getlk_errno = EBADF;
+	cuFileHandleDeregister(fh);
+	check(is_locked(), "also where it takes the descriptor for none");
 	mock.getlk_errno = 0;
+	fh = reg(fd);
+	mock.getlk_closes = fd;
+	cuFileHandleDeregister(fh);
+	check(is_locked(), "a thread closes one of those that are kept, and locks the file again: it is locked");
 	fh = reg(fd);
 	mock.locks = "/dev/null";
 	cuFileHandleDeregister(fh);
@@ -1811,6 +1820,7 @@ static void alone(const char *dir)
 	test_refused_halves();
 	test_refused_mapping();
 	test_refused_memory();
+	test_out_of_files();
 	test_pages();
 	test_two_allocations();
 	test_media();
@@ -1834,6 +1844,7 @@ static void alone(const char *dir)
 	test_number_kept();
 	test_open_flags();
 	test_low_numbers();
+	test_low_numbers_first();
 	test_low_numbers_threads();
 	test_no_again();
 	test_blocks();
@@ -1886,6 +1897,7 @@ static void together(void)
 	test_slab_memory();
 	test_slab_failure();
 	test_two_contexts();
+	test_lane_context();
 	test_turns();
 	test_no_lanes();
 	test_close_open();
@@ -1915,11 +1927,15 @@ static void together(void)
 	test_counts();
 	test_windows();
 	test_map_apart();
+	test_next_gpu();
 	test_module();
 	test_module_refused();
+	test_module_request();
+	test_module_opened();
 	test_module_quota();
 	test_module_no_pages();
 	test_module_after_late();
+	test_module_beside();
 	test_module_ring();
 	test_module_taken();
 	test_module_reopened();
@@ -1933,6 +1949,9 @@ static void together(void)
 	test_nvidia_scarce();
 	test_nvidia_fork();
 	test_cache();
+	test_cache_page();
+	test_cache_many();
+	test_cache_mincore();
 	test_cache_lease();
 	test_cache_number();
 	test_cache_writers();
@@ -1941,8 +1960,11 @@ static void together(void)
 	test_cache_displaced();
 	test_cache_refused();
 	test_cache_pending();
+	test_cache_again();
+	test_cache_context();
 	test_cache_fork();
 	test_cache_start();
+	test_cache_signal_lost();
 	test_cache_fork_early();
 	test_cache_memfd();
 	test_cache_foreign();
@@ -1952,8 +1974,11 @@ static void together(void)
 	test_cache_small();
 	test_cache_sure();
 	test_cache_broken();
+	test_cache_asks();
 	test_cache_crowd();
 	test_cache_early();
+	test_cache_after_p2p();
+	test_cache_beside();
 	test_cache_registering();
 	test_cache_stands();	/* after it the library counts one for ever */
 	test_threads();

@@ -95,6 +95,7 @@ void test_forks(void);
 
 /* windows.c */
 void test_beside_freed(void);
+void test_next_gpu(void);
 void test_small_limit(void);
 void test_seams(void);
 void test_many_windows(void);
@@ -107,9 +108,12 @@ void test_no_dmabuf(void);
 /* module.c */
 void test_module(void);
 void test_module_refused(void);
+void test_module_request(void);
+void test_module_opened(void);
 void test_module_quota(void);
 void test_module_no_pages(void);
 void test_module_after_late(void);
+void test_module_beside(void);
 void test_module_ring(void);
 void test_module_taken(void);
 void test_module_reopened(void);
@@ -137,6 +141,9 @@ void test_kernel_words_once(void);
 
 /* cache.c */
 void test_cache(void);
+void test_cache_page(void);
+void test_cache_many(void);
+void test_cache_mincore(void);
 void test_cache_lease(void);
 void test_cache_number(void);
 void test_cache_writers(void);
@@ -145,8 +152,11 @@ void test_cache_scan(void);
 void test_cache_displaced(void);
 void test_cache_refused(void);
 void test_cache_pending(void);
+void test_cache_again(void);
+void test_cache_context(void);
 void test_cache_fork(void);
 void test_cache_start(void);
+void test_cache_signal_lost(void);
 void test_cache_fork_early(void);
 void test_cache_memfd(void);
 void test_cache_foreign(void);
@@ -158,8 +168,11 @@ void test_cache_stands(void);
 
 void test_cache_sure(void);
 void test_cache_broken(void);
+void test_cache_asks(void);
 void test_cache_crowd(void);
 void test_cache_early(void);
+void test_cache_after_p2p(void);
+void test_cache_beside(void);
 void test_cache_registering(void);
 
 /* lanes.c */
@@ -180,6 +193,7 @@ void test_slab_turns(void);
 void test_slab_memory(void);
 void test_slab_failure(void);
 void test_two_contexts(void);
+void test_lane_context(void);
 void test_turns(void);
 
 /* choice.c */
@@ -228,6 +242,7 @@ void test_number_anew(void);
 void test_number_kept(void);
 void test_open_flags(void);
 void test_low_numbers(void);
+void test_low_numbers_first(void);
 void test_low_numbers_threads(void);
 void test_no_again(void);
 void test_blocks(void);
@@ -240,6 +255,7 @@ void test_refused_pieces(void);
 void test_refused_halves(void);
 void test_refused_mapping(void);
 void test_refused_memory(void);
+void test_out_of_files(void);
 
 /* batch.c */
 void test_batch(void);

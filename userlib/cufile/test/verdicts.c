@@ -457,3 +457,52 @@ void test_refused_memory(void)
 	gpu_free(h);
 	free(data);
 }
+
+/* Nobody could look whether the file is on a drive of another host: that says nothing of p2p. */
+void test_out_of_files(void)
+{
+	static const int err[] = { EMFILE, ENOMEM };
+	char *g = gpu(MIB(1)), *bytes = malloc(MIB(1));
+	CUfileHandle_t fh;
+	unsigned int i;
+	int fd;
+
+	noise(bytes, MIB(1));
+	fd = make(path, 0, bytes, MIB(1));
+	for (i = 0; i < 3; i++) {
+		fresh(i == 2 ? "{\"peerlane\":{\"strict\":true}}" : NULL);
+		fh = reg(fd);
+		mock.read_errno = err[i % 2];
+		is(cuFileRead(fh, g, MIB(1), 0, 0), i == 2 ? -CU_FILE_IO_NOT_SUPPORTED : (int)MIB(1),
+		   i == 2 ? "strict, and out of files" : "a read when files or memory have run out");
+		check(strstr(stats_of(fh).reason, "cannot be looked for"), "why it is no p2p: %s",
+		      stats_of(fh).reason);
+		mock.read_errno = 0;
+		memset(mem(g), 0, MIB(1));
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the next one");
+		check(!memcmp(mem(g), bytes, MIB(1)), "the right data");
+		is(stats_of(fh).last_path, PLN_PATH_P2P, "goes p2p at once");
+	}
+	/* nor do they lengthen a refusal, when it is to be tried again */
+	fresh(NULL);
+	mock_stop_clock();
+	fh = reg(fd);
+	mock.p2p_errno = EREMOTEIO;
+	is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "refused");
+	for (i = 0; i < 2; i++) {
+		mock.later += 10 << i;
+		mock.p2p_errno = i ? 0 : EREMOTEIO;
+		mock.read_errno = EMFILE;
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "tried again, and out of files");
+		is(stats_of(fh).last_path, PLN_PATH_BOUNCE, "it is staged");
+		check(strstr(stats_of(fh).reason, "cannot be looked for"), "why: %s",
+		      stats_of(fh).reason);
+		mock.read_errno = 0;
+		is(cuFileRead(fh, g, MIB(1), 0, 0), MIB(1), "the next one tries");
+		is(stats_of(fh).last_path, i ? PLN_PATH_P2P : PLN_PATH_BOUNCE,
+		   i ? "and goes p2p, as it was only refused twice" : "and is refused");
+	}
+	close(fd);
+	gpu_free(g);
+	free(bytes);
+}

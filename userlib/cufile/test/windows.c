@@ -2,6 +2,7 @@
 /* Windows: which there are, for how long, and who waits for them. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +37,52 @@ void test_beside_freed(void)
 	cuFileHandleDeregister(fh);
 	close(fd);
 	gpu_free(g);
+	free(data);
+}
+
+struct both {
+	CUfileHandle_t fh;
+	char *g;
+	size_t n;
+	ssize_t r;
+};
+
+static void *read_both(void *arg)
+{
+	struct both *b = arg;
+
+	b->r = cuFileRead(b->fh, b->g, b->n, 0, 0);
+	return NULL;
+}
+
+/* Into two memories side by side; while the first is read the second becomes another GPU's. */
+void test_next_gpu(void)
+{
+	const size_t n = MIB(1);
+	struct both b = { .g = (char *)(uintptr_t)mock_two(n), .n = 2 * n };
+	char *data = calloc(1, 2 * n);
+	pthread_t thread;
+	int fd;
+
+	fresh(NULL);
+	fd = make(path, 0, data, 2 * n);
+	b.fh = reg(fd);
+	mock.hold_io = true;
+	pthread_create(&thread, NULL, read_both, &b);
+	AWAIT(mock.in_io == 1);
+	mock_swap((uintptr_t)b.g);
+	mock.next_gpu = (uintptr_t)b.g + n;
+	mock.hold_io = false;
+	pthread_join(thread, NULL);
+	is(b.r, -CU_FILE_CUDA_POINTER_INVALID, "a transfer into memory that is another GPU's by then");
+	check(strstr(stats_of(b.fh).reason, "was freed during the transfer"), "why: %s",
+	      stats_of(b.fh).reason);
+	is((long long)mock.p2p_calls, 1, "that memory is left alone");
+	mock.next_gpu = 0;
+	cuFileHandleDeregister(b.fh);
+	close(fd);
+	gpu_free(b.g);
+	gpu_free(b.g + n);
 	free(data);
 }
 
