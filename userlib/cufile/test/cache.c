@@ -1767,7 +1767,7 @@ void test_cache_beside(void)
 {
 	static const char *const what[] = {
 		"mapped memory, and p2p is refused", "registered memory, and the module refuses",
-		"or refuses the file"
+		"or refuses the file", "mapped memory, and behind it some that has no window",
 	};
 	const size_t n = MIB(8);	/* no copy is into both: the mock has none such */
 	int fd = a_file(O_RDONLY, 2 * n), i, k;
@@ -1775,7 +1775,7 @@ void test_cache_beside(void)
 	uint64_t asked;
 	char *g[2];
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 4; i++) {
 		fresh_cache(NULL);
 		while (cuFileUseCount() > 0)
 			cuFileDriverClose();
@@ -1783,10 +1783,15 @@ void test_cache_beside(void)
 		fh = reg(fd);
 		g[0] = gpu(2 * n);
 		g[1] = (char *)(uintptr_t)mock_two(n);
-		mock.handle_error = i ? 801 : 0;
+		mock.handle_error = i % 3 ? 801 : 0;
 		mock.p2p_errno = EREMOTEIO;
 		mock.module_errno = EOPNOTSUPP;
 		mock.module_reason = i == 2 ? PLN_REASON_FILE_SYSTEM : PLN_REASON_MERGES;
+		if (i == 3) {
+			is(cuFileRead(fh, g[1], n, 0, 0), (long long)n, "the first of two");
+			mock.handle_error = 801;
+			mock.register_errno = EOPNOTSUPP;
+		}
 		for (k = 0; k < 4; k++)
 			is(cuFileRead(fh, g[k % 2], 2 * n, 0, 0), (long long)(2 * n), what[i]);
 		mock.keep_turns = 0;
