@@ -511,11 +511,14 @@ static void ask_values(void)
 
 static void ask_times(void)
 {
-	CUevent a, b;
+	CUevent a, b, never, plain;
 	float ms = 1000;
 
 	CALL(cuEventCreate, &a, 0);
 	CALL(cuEventCreate, &b, 0);
+	CALL(cuEventCreate, &never, 0);
+	CALL(cuEventCreate, &plain, CU_EVENT_DISABLE_TIMING);
+	CALL(cuEventRecord, plain, held);
 	CALL(cuCtxSynchronize);
 	CALL(cuEventRecord, a, held);
 	CALL(cuMemsetD8Async, mem, 1, 4096, held);
@@ -527,6 +530,9 @@ static void ask_times(void)
 	CALL(cuEventRecord, b, held);
 	usleep(700000);
 	ASK("no time of what has not ended", cuEventElapsedTime, &ms, a, b);
+	ASK("and of what was never recorded", cuEventElapsedTime, &ms, b, never);
+	ASK("the other way round", cuEventElapsedTime, &ms, never, b);
+	ASK("and of what takes no times", cuEventElapsedTime, &ms, b, plain);
 	open_gate();
 	ASK("time of what was held", cuEventElapsedTime, &ms, a, b);
 	SAY("it is when it was let go", ms > 600);
