@@ -122,6 +122,7 @@ look_for_lost() {
 }
 
 # lost [FILE]: what it found that our modules have allocated, a record each; "unloaded" where the module has gone
+# shellcheck disable=SC2120 # debug-finds names a file
 lost() {
 	awk '
 	function flush() {
