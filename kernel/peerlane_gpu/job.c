@@ -4,6 +4,8 @@
  * can run.  All checks are made here; a queue trusts its jobs.
  */
 #include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -16,8 +18,8 @@
 #include "job.h"
 
 #define PLN_PIN_BATCH	512	/* pages at a time, between looks for signals */
-#define PLN_UNPIN_MIN_MS	1
-#define PLN_UNPIN_MAX_MS	1000
+#define PLN_UNPIN_MS	20	/* between looks for pages that nobody has locked any more */
+#define PLN_UNLOAD_TRIES	100	/* 1 ms each */
 
 unsigned int pln_watchdog_ms = 30000;
 module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);
@@ -35,7 +37,11 @@ static s64 pln_pinned;
 static LIST_HEAD(pln_pinned_jobs);
 static DECLARE_WAIT_QUEUE_HEAD(pln_unpinned);
 
-/* For jobs with user pages that somebody has locked */
+/*
+ * Jobs that the device is done with, parked while somebody has user pages of theirs locked.
+ * pln_pin_lock guards the list, which has a reference to each, and to the module for it.
+ */
+static LIST_HEAD(pln_parked_jobs);
 static struct workqueue_struct *pln_unpin_wq;
 
 static_assert(PLN_GPU_OP_NOP == PLN_OP_NOP);
@@ -57,36 +63,46 @@ static_assert(sizeof(struct pln_gpu_op) == 56);
 static_assert(sizeof(struct pln_gpu_submit) == 32);
 static_assert(sizeof(struct pln_gpu_wait) == 40);
 
+/*
+ * What the device wrote is written back only from dirty pages.  They are marked under
+ * the lock, which keeps their file's inode.  A file system may hold that lock for as long
+ * as a server likes, which may be a program (FUSE), so nothing here waits for it.
+ */
+static bool pln_mark_dirty(struct folio *folio)
+{
+	if (folio_test_dirty(folio))
+		return true;
+	if (!folio_trylock(folio))
+		return false;
+	folio_mark_dirty(folio);
+	folio_unlock(folio);
+	return true;
+}
+
+/* Unpin the pages; with @mark the dirty ones alone, after marking all that nobody has locked */
+static void pln_pin_unpin(struct pln_pin *pin, bool mark)
+{
+	unsigned long i, left = 0;
+
+	for (i = 0; i < pin->nr_pages; i++) {
+		struct page *page = pin->pages[i];
+
+		if (!mark || pln_mark_dirty(page_folio(page)))
+			unpin_user_page(page);
+		else
+			pin->pages[left++] = page;
+		if (i % PLN_PIN_BATCH == PLN_PIN_BATCH - 1)
+			cond_resched();
+	}
+	pin->nr_pages = left;
+}
+
+/* No page is pinned */
 static void pln_pin_free(struct pln_pin *pin)
 {
 	sg_free_table(&pin->sgt);
-	unpin_user_pages(pin->pages, pin->nr_pages);
 	kvfree(pin->pages);
 	kfree(pin);
-}
-
-/*
- * What the device wrote is written back only from dirty pages.  A page is marked under
- * its lock, which keeps its file's inode.  A file system may hold that lock for as long
- * as a server likes, which may be a program (FUSE), so nothing here waits for it.
- *
- * Return: false: somebody has a page locked; what is marked already stays so.
- */
-static bool pln_pin_dirty(struct pln_pin *pin)
-{
-	if (pin->dir != DMA_FROM_DEVICE)
-		return true;
-	for (; pin->nr_dirty < pin->nr_pages; pin->nr_dirty++) {
-		struct folio *folio = page_folio(pin->pages[pin->nr_dirty]);
-
-		if (folio_test_dirty(folio))
-			continue;
-		if (!folio_trylock(folio))
-			return false;
-		folio_mark_dirty(folio);
-		folio_unlock(folio);
-	}
-	return true;
 }
 
 /*
@@ -145,6 +161,7 @@ static struct pln_pin *pln_pin_user(struct pln_gpu *gpu, u64 addr, u64 len,
 	return pin;
 
 err:
+	pln_pin_unpin(pin, false);
 	pln_pin_free(pin);
 	return ERR_PTR(ret);
 }
@@ -155,20 +172,26 @@ void pln_pins_wake(void)
 	wake_up_all(&pln_unpinned);
 }
 
-/* What pln_pin_take() took */
-static void pln_pin_give(struct pln_job *job)
+/* What pln_pin_take() took, but for @left bytes */
+static void pln_pin_give(struct pln_job *job, u64 left)
 {
-	if (!job->pinned)
+	u64 bytes = job->pinned - left;
+
+	if (!bytes)
 		return;
 	spin_lock(&pln_pin_lock);
-	list_del_init(&job->pinned_node);
-	pln_pinned -= job->pinned;
-	atomic64_sub(job->pinned, &job->gpu->pinned);
-	atomic64_sub(job->pinned, &job->file->pinned);
-	atomic64_sub(job->pinned >> PAGE_SHIFT, &job->mm->pinned_vm);
+	job->pinned = left;
+	pln_pinned -= bytes;
+	atomic64_sub(bytes, &job->gpu->pinned);
+	atomic64_sub(bytes, &job->file->pinned);
+	atomic64_sub(bytes >> PAGE_SHIFT, &job->mm->pinned_vm);
+	if (!left) {
+		list_del_init(&job->pinned_node);
+		list_del_init(&job->node);	/* if parked */
+	}
 	spin_unlock(&pln_pin_lock);
-	mmdrop(job->mm);
-	job->pinned = 0;
+	if (!left)
+		mmdrop(job->mm);
 	pln_pins_wake();
 }
 
@@ -204,42 +227,55 @@ void pln_job_release(struct pln_job *job)
 	}
 }
 
-/* Let the user pages go; false: some are still pinned, for somebody has one locked */
-static bool pln_job_unpin(struct pln_job *job, bool written)
+/*
+ * Let the user pages go.  If the device has written, those that it wrote to and somebody
+ * has locked stay pinned: then job->pinned is not 0.
+ */
+static void pln_job_unpin(struct pln_job *job, bool written)
 {
 	unsigned int i;
+	u64 left = 0;
 
 	for (i = 0; i < job->nr_ops; i++) {
-		struct pln_jop *jop = &job->ops[i];
+		struct pln_pin *pin = job->ops[i].pin;
 
-		if (!jop->pin)
+		if (!pin)
 			continue;
-		if (written && !pln_pin_dirty(jop->pin))
-			return false;
-		pln_pin_free(jop->pin);
-		jop->pin = NULL;
+		pln_pin_unpin(pin, written && pin->dir == DMA_FROM_DEVICE);
+		left += (u64)pin->nr_pages << PAGE_SHIFT;
+		if (pin->nr_pages)
+			continue;
+		pln_pin_free(pin);
+		job->ops[i].pin = NULL;
 	}
-	pln_pin_give(job);
-	return true;
+	pln_pin_give(job, left);
 }
 
 static void pln_unpin_work(struct work_struct *work)
 {
-	struct pln_job *job = container_of(to_delayed_work(work),
-					   struct pln_job, unpin);
-	unsigned int delay = job->unpin_ms;
+	struct pln_job *job, *next;
 
-	if (!pln_job_unpin(job, true)) {
-		job->unpin_ms = min(2 * delay, PLN_UNPIN_MAX_MS);
-		queue_delayed_work(pln_unpin_wq, &job->unpin,
-				   msecs_to_jiffies(delay));
-		return;
+	spin_lock(&pln_pin_lock);
+	/* Nobody else takes jobs off the list: @next stays there while it is unlocked */
+	list_for_each_entry_safe(job, next, &pln_parked_jobs, node) {
+		spin_unlock(&pln_pin_lock);
+		pln_job_unpin(job, true);
+		if (!job->pinned) {
+			complete_all(&job->done);
+			pln_job_put(job);
+			/* pln_job_cleanup() waits for the rest of this function */
+			module_put(THIS_MODULE);
+		}
+		cond_resched();
+		spin_lock(&pln_pin_lock);
 	}
-	complete_all(&job->done);
-	pln_job_put(job);
-	/* pln_job_cleanup() waits for the rest of this function */
-	module_put(THIS_MODULE);
+	if (!list_empty(&pln_parked_jobs))
+		queue_delayed_work(pln_unpin_wq, to_delayed_work(work),
+				   msecs_to_jiffies(PLN_UNPIN_MS));
+	spin_unlock(&pln_pin_lock);
 }
+
+static DECLARE_DELAYED_WORK(pln_unpin, pln_unpin_work);
 
 /*
  * The device has no more to do with the job, which has its status.  Waits for nobody:
@@ -247,23 +283,29 @@ static void pln_unpin_work(struct work_struct *work)
  * are dirty, so that what it writes back or reads directly then is right.
  *
  * The module stays until then.  Where it is going already, no file is open, so nobody is
- * told how the job ended: its pages go as they are.
+ * told how the job ended: pages that do not soon get unlocked go as they are.
  */
 void pln_job_finish(struct pln_job *job)
 {
-	bool ended;
+	unsigned int i;
 
 	pln_job_release(job);
-	ended = pln_job_unpin(job, job->started);
-	if (!ended && !try_module_get(THIS_MODULE))
-		ended = pln_job_unpin(job, false);
-	if (ended) {
+	pln_job_unpin(job, job->started);
+	if (job->pinned && !try_module_get(THIS_MODULE)) {
+		for (i = 0; job->pinned && i <= PLN_UNLOAD_TRIES; i++) {
+			msleep(1);
+			pln_job_unpin(job, i < PLN_UNLOAD_TRIES);
+		}
+	}
+	if (!job->pinned) {
 		complete_all(&job->done);
 		return;
 	}
 	pln_job_get(job);
-	job->unpin_ms = PLN_UNPIN_MIN_MS;
-	queue_delayed_work(pln_unpin_wq, &job->unpin, 0);
+	spin_lock(&pln_pin_lock);
+	list_add_tail(&job->node, &pln_parked_jobs);
+	spin_unlock(&pln_pin_lock);
+	mod_delayed_work(pln_unpin_wq, &pln_unpin, 0);
 }
 
 struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops)
@@ -278,7 +320,6 @@ struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops)
 	INIT_LIST_HEAD(&job->node);
 	INIT_LIST_HEAD(&job->pinned_node);
 	init_completion(&job->done);
-	INIT_DELAYED_WORK(&job->unpin, pln_unpin_work);
 	job->gpu = gpu;
 	get_device(&gpu->dev);
 	atomic64_inc(&gpu->nr_jobs);
@@ -425,10 +466,24 @@ static bool pln_pinned_by(const struct mm_struct *mm)
 	return false;
 }
 
+/* Bytes that jobs of this user keep pinned which the device is done with */
+static u64 pln_parked_by(kuid_t uid)
+{
+	struct pln_job *job;
+	u64 bytes = 0;
+
+	lockdep_assert_held(&pln_pin_lock);
+	list_for_each_entry(job, &pln_parked_jobs, node)
+		if (uid_eq(job->uid, uid))
+			bytes += job->pinned;
+	return bytes;
+}
+
 /*
  * Three limits: of the file, by @limit; of all files of all GPUs together, which
  * leave half of the machine's memory alone; and of the process, RLIMIT_MEMLOCK,
- * which counts what other drivers have pinned for it, too.
+ * which counts what other drivers have pinned for it, too.  Parked jobs may outlive
+ * their process, so no user begins more while these have more than that.
  *
  * Return: 0; -EAGAIN: there is room when jobs end; -ENOMEM: no job is there whose
  * end could make room.
@@ -443,7 +498,9 @@ static int pln_pin_take(struct pln_job *job, s64 bytes, s64 limit)
 
 	spin_lock(&pln_pin_lock);
 	if (atomic64_read(&file->pinned) + bytes > limit ||
-	    pln_pinned + bytes > pln_pin_max()) {
+	    pln_pinned + bytes > pln_pin_max() ||
+	    (pln_parked_by(current_uid()) > rlimit(RLIMIT_MEMLOCK) &&
+	     !capable(CAP_IPC_LOCK))) {
 		ret = -EAGAIN;
 	} else if (atomic64_add_return(pages, &mm->pinned_vm) > memlock &&
 		   !capable(CAP_IPC_LOCK)) {
@@ -452,6 +509,7 @@ static int pln_pin_take(struct pln_job *job, s64 bytes, s64 limit)
 	} else {
 		mmgrab(mm);
 		job->mm = mm;
+		job->uid = current_uid();
 		job->pinned = bytes;
 		list_add(&job->pinned_node, &pln_pinned_jobs);
 		pln_pinned += bytes;
@@ -611,5 +669,7 @@ int pln_job_setup(void)
 
 void pln_job_cleanup(void)
 {
+	/* No job is left to it */
+	cancel_delayed_work_sync(&pln_unpin);
 	destroy_workqueue(pln_unpin_wq);
 }

@@ -7,11 +7,10 @@
 
 #include "pln_gpu.h"
 
-/* User memory of one operation; the first @nr_dirty pages are marked so since DMA ended */
+/* User memory of one operation: the pages that are pinned */
 struct pln_pin {
 	struct page **pages;
 	unsigned long nr_pages;
-	unsigned long nr_dirty;
 	struct sg_table sgt;
 	enum dma_data_direction dir;
 	bool mapped;
@@ -34,17 +33,17 @@ struct pln_jop {
  * struct pln_job - operations given to a queue at once
  *
  * References: of the file's array until somebody has waited, of the call that
- * submits, of the queue until the job has ended, and of @unpin while queued.  From
- * when it is submitted until it has ended the queue alone changes it, under the
- * queue's lock; only @cancelled is set by others.
+ * submits, of the queue until the job has ended, and of the parked jobs.  From when
+ * it is submitted until it has ended the queue alone changes it, under the queue's
+ * lock; only @cancelled is set by others.
  *
  * @gpu: with a reference to its device
  * @file: with a reference
+ * @node: in a queue, then maybe in the list of parked jobs
  * @done: completed when the device has no more to do with it, and its user memory
  *	is let go
- * @unpin: tries again to let that go; while queued with a reference to the module, too
- * @unpin_ms: until it does so next
- * @pinned: bytes of user memory that count for the limits
+ * @pinned: bytes of user memory that count for the limits; pln_pin_lock guards it
+ * @uid: who has them pinned
  * @mm: with a reference, while @pinned is not 0: its pinned_vm counts them too
  * @pinned_node: likewise, in the list of jobs that have some
  * @op: cursor: next operation to put on the ring
@@ -61,8 +60,6 @@ struct pln_job {
 	struct pln_file *file;		/* NULL: the driver's own job */
 	struct list_head node;
 	struct completion done;
-	struct delayed_work unpin;
-	unsigned int unpin_ms;
 	bool started;
 	bool emitted;			/* all of it is on the ring */
 	bool cancelled;
@@ -79,6 +76,7 @@ struct pln_job {
 	int status;
 	u32 error;
 	u64 pinned;
+	kuid_t uid;
 	struct mm_struct *mm;
 	struct list_head pinned_node;
 	unsigned int nr_ops;

@@ -17,8 +17,10 @@
  *   linger write 1: the writing task stays where it calls nvidia_p2p_put_pages(), until 0
  *          is written, for two seconds at most; "held" counts that, too
  *   unmaps how often the driver has called unmap_mapping_range()
- *   lock   write an address: the page there, of the writing task, is locked and clean, until
- *          0 is written; read: "dirty" or "clean", as that page is now
+ *   lock   write an address: the page there, of the writing task, is locked and clean; 0: the
+ *          one that has been locked for the longest is unlocked; read: a letter for each, in
+ *          the order in which they were locked, d (dirty) or c (clean), as it is now.  The next
+ *          one to be locked when none is begins a new row
  *   state  "points N calls N failed FUNCTION by CALLER", or "failed -"
  *
  * With "arm" of a number too high to be reached, "calls" is their number.
@@ -311,28 +313,38 @@ static int unmaps_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(unmaps);
 
-static struct folio *lock_of;		/* with a reference; fail_lock guards both */
-static bool lock_held;
+/* With references; those from lock_first on are locked; fail_lock guards all three */
+static struct folio *lock_of[16];
+static unsigned int lock_first, lock_n;
 
 static void lock_end(void)
 {
-	if (lock_held)
-		folio_unlock(lock_of);
-	lock_held = false;
+	if (lock_first < lock_n)
+		folio_unlock(lock_of[lock_first++]);
+}
+
+static void lock_forget(void)
+{
+	while (lock_n)
+		folio_put(lock_of[--lock_n]);
+	lock_first = 0;
 }
 
 static int lock_begin(unsigned long addr)
 {
+	struct folio *folio;
 	struct page *page;
 
+	if (lock_first == lock_n)
+		lock_forget();
+	if (lock_n == ARRAY_SIZE(lock_of))
+		return -ENOSPC;
 	if (get_user_pages_fast(addr, 1, FOLL_WRITE, &page) != 1)
 		return -EFAULT;
-	if (lock_of)
-		folio_put(lock_of);
-	lock_of = page_folio(page);
-	folio_lock(lock_of);
-	folio_clear_dirty(lock_of);
-	lock_held = true;
+	folio = page_folio(page);
+	folio_lock(folio);
+	folio_clear_dirty(folio);
+	lock_of[lock_n++] = folio;
 	return 0;
 }
 
@@ -346,17 +358,21 @@ static ssize_t lock_write(struct file *file, const char __user *from,
 	if (ret)
 		return ret;
 	mutex_lock(&fail_lock);
-	lock_end();
 	if (addr)
 		ret = lock_begin(addr);
+	else
+		lock_end();
 	mutex_unlock(&fail_lock);
 	return ret ? ret : count;
 }
 
 static int lock_show(struct seq_file *m, void *unused)
 {
+	unsigned int i;
+
 	mutex_lock(&fail_lock);
-	seq_puts(m, lock_of && folio_test_dirty(lock_of) ? "dirty\n" : "clean\n");
+	for (i = 0; i < lock_n; i++)
+		seq_putc(m, folio_test_dirty(lock_of[i]) ? 'd' : 'c');
 	mutex_unlock(&fail_lock);
 	return 0;
 }
@@ -475,9 +491,9 @@ static void __exit fail_exit(void)
 	unsigned int i;
 
 	debugfs_remove_recursive(fail_dir);
-	lock_end();
-	if (lock_of)
-		folio_put(lock_of);
+	while (lock_first < lock_n)
+		lock_end();
+	lock_forget();
 	WRITE_ONCE(fail_task, NULL);
 	WRITE_ONCE(hold_task, NULL);
 	WRITE_ONCE(linger_task, NULL);

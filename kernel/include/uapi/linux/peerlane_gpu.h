@@ -256,10 +256,13 @@ struct pln_gpu_op {
  * @reserved: 0
  * @job: out: names the job in this open file, for PLN_GPU_IOC_WAIT
  *
- * Returns when the work is queued.  User memory stays pinned until the job
- * ends.  EFAULT: user memory; EINVAL: a bad operation (nothing was queued);
- * EAGAIN: too many jobs not waited for, or no job ended in time that would have
- * made room for the user memory; ENOMEM: more user memory than one file may have
+ * Returns when the work is queued.  Operations of one queue run in order, but
+ * jobs may end out of order: wait for each whose memory is to be written back.
+ * User memory stays pinned until the job ends.  EFAULT: user memory; EINVAL: a
+ * bad operation (nothing was queued); EAGAIN: too many jobs not waited for, or no
+ * job ended in time that would have made room for the user memory, or, without
+ * CAP_IPC_LOCK, file systems have more than RLIMIT_MEMLOCK of the user's pages
+ * locked which jobs wrote to; ENOMEM: more user memory than one file may have
  * pinned, or, without CAP_IPC_LOCK, than RLIMIT_MEMLOCK leaves the process beside
  * what other drivers have pinned for it.
  *
@@ -299,8 +302,8 @@ struct pln_gpu_submit {
  * its end could not be told, likewise.
  * ENOENT: no such job.  When the call returns 0 the job has ended, well or
  * badly, as @status says, and its number is not valid any more.  What it wrote to
- * the program's memory is in dirty pages then; it ends later while a file system has
- * one of them locked.
+ * the program's memory is in dirty pages then.  While a file system has one of them
+ * locked it does not end, and up to 0.1 s after the unlock; jobs behind it may.
  */
 struct pln_gpu_wait {
 	__u64 job;
