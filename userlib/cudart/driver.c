@@ -219,9 +219,19 @@ static cudaError_t get_primary(int device, CUcontext *ctx, bool *again)
 	}
 	*ctx = primary->ctx;
 	pthread_mutex_unlock(&lock);
+	if (!*again)
+		return err;
 	/* A reset does not release what it destroys; others may hold what has come since */
-	if (*again)
-		(void)DRIVER(cuDevicePrimaryCtxRelease_v2, device);
+	(void)DRIVER(cuDevicePrimaryCtxRelease_v2, device);
+	pthread_mutex_lock(&lock);
+	/* Nor was it a reset where others released more than they had: then that was the last one */
+	if (is_gone(primary)) {
+		err = retain(device, &anew);
+		if (!err)
+			*primary = anew;
+	}
+	*ctx = primary->ctx;
+	pthread_mutex_unlock(&lock);
 	return err;
 }
 

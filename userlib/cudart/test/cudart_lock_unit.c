@@ -307,6 +307,23 @@ static void t_release(void)
 	OK(DRV(cuMemFree_v2)(p));
 }
 
+/* The program gives back what the runtime holds, and goes on */
+static void t_release_more(void)
+{
+	cudaError_t err;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		use_memory(&err);
+		OK(err);
+		OK(DRV(cuDevicePrimaryCtxRelease_v2)(0));
+	}
+	use_memory(&err);
+	OK(err);
+	in_thread(use_once, &err);
+	OK(err);
+}
+
 /* Below a context of the program's own */
 static void t_reset_below(void)
 {
@@ -361,6 +378,7 @@ int main(void)
 	TEST("code that goes during a reset", t_unload());
 	TEST("a reset, and other threads after it", t_reset_beside());
 	TEST("memory in the context that comes after a reset", t_release());
+	TEST("a context that is released once too often", t_release_more());
 	TEST("a reset below another context", t_reset_below());
 	TEST("a reset, and a thread that was given the context", t_reset_given());
 	TEST("a reset, a function, and who it waits for", t_function());
