@@ -577,7 +577,7 @@ static size_t out_from(const struct io *io, uint64_t dev, size_t len)
 	if (!mem.len)
 		return len;
 	while (end - dev < len && !mem_of(end, &mem) && mem.kind == io->mem.kind &&
-	       mem.gpu == io->mem.gpu && mem.len) {
+	       mem.gpu == io->mem.gpu && mem.start <= end && end - mem.start < mem.len) {
 		n = mem.len;
 		kind = window_peek(&mem, end, &n);
 		if (kind != ours && kind != WINDOW_NONE)
