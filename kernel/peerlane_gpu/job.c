@@ -19,7 +19,7 @@
 
 #define PLN_PIN_BATCH	512	/* pages at a time, between looks for signals */
 #define PLN_UNPIN_MS	20	/* between looks for pages that nobody has locked any more */
-#define PLN_UNLOAD_TRIES	100	/* 1 ms each */
+#define PLN_UNLOAD_MS		100
 
 unsigned int pln_watchdog_ms = 30000;
 module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);
@@ -95,6 +95,22 @@ static void pln_pin_unpin(struct pln_pin *pin, bool mark)
 			cond_resched();
 	}
 	pin->nr_pages = left;
+}
+
+/*
+ * The device is done with it, and only these pages stay pinned.  No memory is kept for the
+ * others, which do not count any more.
+ */
+static void pln_pin_shrink(struct pln_pin *pin)
+{
+	struct page **pages;
+
+	sg_free_table(&pin->sgt);
+	pages = kmemdup(pin->pages, pin->nr_pages * sizeof(*pages), GFP_NOWAIT | __GFP_NOWARN);
+	if (!pages)
+		return;
+	kvfree(pin->pages);
+	pin->pages = pages;
 }
 
 /* No page is pinned */
@@ -233,6 +249,7 @@ void pln_job_release(struct pln_job *job)
  */
 static void pln_job_unpin(struct pln_job *job, bool written)
 {
+	unsigned long had;
 	unsigned int i;
 	u64 left = 0;
 
@@ -241,10 +258,14 @@ static void pln_job_unpin(struct pln_job *job, bool written)
 
 		if (!pin)
 			continue;
+		had = pin->nr_pages;
 		pln_pin_unpin(pin, written && pin->dir == DMA_FROM_DEVICE);
 		left += (u64)pin->nr_pages << PAGE_SHIFT;
-		if (pin->nr_pages)
+		if (pin->nr_pages) {
+			if (pin->nr_pages < had)
+				pln_pin_shrink(pin);
 			continue;
+		}
 		pln_pin_free(pin);
 		job->ops[i].pin = NULL;
 	}
@@ -253,12 +274,16 @@ static void pln_job_unpin(struct pln_job *job, bool written)
 
 static void pln_unpin_work(struct work_struct *work)
 {
-	struct pln_job *job, *next;
+	struct pln_job *job, *next, *last;
+	bool is_last;
 
 	spin_lock(&pln_pin_lock);
+	/* Those that come meanwhile are for the next pass */
+	last = list_last_entry(&pln_parked_jobs, struct pln_job, node);
 	/* Nobody else takes jobs off the list: @next stays there while it is unlocked */
 	list_for_each_entry_safe(job, next, &pln_parked_jobs, node) {
 		spin_unlock(&pln_pin_lock);
+		is_last = job == last;
 		pln_job_unpin(job, true);
 		if (!job->pinned) {
 			complete_all(&job->done);
@@ -268,6 +293,8 @@ static void pln_unpin_work(struct work_struct *work)
 		}
 		cond_resched();
 		spin_lock(&pln_pin_lock);
+		if (is_last)
+			break;
 	}
 	if (!list_empty(&pln_parked_jobs))
 		queue_delayed_work(pln_unpin_wq, to_delayed_work(work),
@@ -276,6 +303,18 @@ static void pln_unpin_work(struct work_struct *work)
 }
 
 static DECLARE_DELAYED_WORK(pln_unpin, pln_unpin_work);
+
+/* Until when jobs that end while the module goes wait for locked pages: all of them together */
+static unsigned long pln_unload_end(void)
+{
+	static unsigned long until;
+
+	spin_lock(&pln_pin_lock);
+	if (!until)
+		until = (jiffies + msecs_to_jiffies(PLN_UNLOAD_MS)) | 1;
+	spin_unlock(&pln_pin_lock);
+	return until;
+}
 
 /*
  * The device has no more to do with the job, which has its status.  Waits for nobody:
@@ -287,15 +326,17 @@ static DECLARE_DELAYED_WORK(pln_unpin, pln_unpin_work);
  */
 void pln_job_finish(struct pln_job *job)
 {
-	unsigned int i;
+	unsigned long until;
 
 	pln_job_release(job);
 	pln_job_unpin(job, job->started);
 	if (job->pinned && !try_module_get(THIS_MODULE)) {
-		for (i = 0; job->pinned && i <= PLN_UNLOAD_TRIES; i++) {
+		until = pln_unload_end();
+		while (job->pinned && time_before(jiffies, until)) {
 			msleep(1);
-			pln_job_unpin(job, i < PLN_UNLOAD_TRIES);
+			pln_job_unpin(job, true);
 		}
+		pln_job_unpin(job, false);
 	}
 	if (!job->pinned) {
 		complete_all(&job->done);
@@ -305,7 +346,7 @@ void pln_job_finish(struct pln_job *job)
 	spin_lock(&pln_pin_lock);
 	list_add_tail(&job->node, &pln_parked_jobs);
 	spin_unlock(&pln_pin_lock);
-	mod_delayed_work(pln_unpin_wq, &pln_unpin, 0);
+	queue_delayed_work(pln_unpin_wq, &pln_unpin, 1);
 }
 
 struct pln_job *pln_job_alloc(struct pln_gpu *gpu, unsigned int nr_ops)
@@ -498,14 +539,17 @@ static int pln_pin_take(struct pln_job *job, s64 bytes, s64 limit)
 
 	spin_lock(&pln_pin_lock);
 	if (atomic64_read(&file->pinned) + bytes > limit ||
-	    pln_pinned + bytes > pln_pin_max() ||
-	    (pln_parked_by(current_uid()) > rlimit(RLIMIT_MEMLOCK) &&
-	     !capable(CAP_IPC_LOCK))) {
+	    pln_pinned + bytes > pln_pin_max()) {
 		ret = -EAGAIN;
 	} else if (atomic64_add_return(pages, &mm->pinned_vm) > memlock &&
 		   !capable(CAP_IPC_LOCK)) {
 		atomic64_sub(pages, &mm->pinned_vm);
 		ret = pages <= memlock && pln_pinned_by(mm) ? -EAGAIN : -ENOMEM;
+	} else if (rlimit(RLIMIT_MEMLOCK) != RLIM_INFINITY &&
+		   pln_parked_by(current_uid()) > rlimit(RLIMIT_MEMLOCK) &&
+		   !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(pages, &mm->pinned_vm);
+		ret = -EAGAIN;
 	} else {
 		mmgrab(mm);
 		job->mm = mm;
