@@ -333,7 +333,7 @@ void pln_job_finish(struct pln_job *job)
 	if (job->pinned && !try_module_get(THIS_MODULE)) {
 		until = pln_unload_end();
 		while (job->pinned && time_before(jiffies, until)) {
-			msleep(1);
+			fsleep(1000);
 			pln_job_unpin(job, true);
 		}
 		pln_job_unpin(job, false);
