@@ -19,7 +19,7 @@
 
 #define PLN_PIN_BATCH	512	/* pages at a time, between looks for signals */
 #define PLN_UNPIN_MS	20	/* between looks for pages that nobody has locked any more */
-#define PLN_UNLOAD_MS		100
+#define PLN_UNLOAD_MS	100	/* for locked pages of all jobs together, while the module goes */
 
 unsigned int pln_watchdog_ms = 30000;
 module_param_named(watchdog_ms, pln_watchdog_ms, uint, 0644);

@@ -1034,6 +1034,18 @@ void test_two_contexts(void)
 	free(data);
 }
 
+/* The file anew, with lanes of 64 KiB; memory of the usual context, and of another one */
+static CUfileHandle_t two_contexts(int fd, char **usual, char **other_one)
+{
+	set_slabs(64, 2);
+	fresh("{" COMPAT "}");
+	*usual = gpu(KIB(64));
+	mock.other_memory = true;
+	*other_one = gpu(KIB(64));
+	mock.other_memory = false;
+	return reg(fd);
+}
+
 /* The memory of a lane is pinned in one context; others use it, too, until that one is destroyed. */
 void test_lane_context(void)
 {
@@ -1046,13 +1058,7 @@ void test_lane_context(void)
 	noise(data, KIB(64));
 	fd = make(path, 0, data, KIB(64));
 	for (i = 0; i < 2; i++) {
-		set_slabs(64, 2);
-		fresh("{" COMPAT "}");
-		fh = reg(fd);
-		g = gpu(KIB(64));
-		mock.other_memory = true;
-		h = gpu(KIB(64));
-		mock.other_memory = false;
+		fh = two_contexts(fd, &g, &h);
 		if (i)
 			is(cuFileRead(fh, g, KIB(64), 0, 0), KIB(64), "a lane of the first context");
 		is(cuFileRead(fh, h, KIB(64), 0, 0), KIB(64), i ? "has a stream of another" :
@@ -1077,13 +1083,7 @@ void test_lane_context(void)
 	}
 
 	/* who has pinned it is gone, after it had got a stream of the one that stays */
-	set_slabs(64, 2);
-	fresh("{" COMPAT "}");
-	fh = reg(fd);
-	g = gpu(KIB(64));
-	mock.other_memory = true;
-	h = gpu(KIB(64));
-	mock.other_memory = false;
+	fh = two_contexts(fd, &g, &h);
 	cuFileRead(fh, h, KIB(64), 0, 0);
 	cuFileRead(fh, g, KIB(64), 0, 0);
 	pinned = mock.pinned_bytes;
@@ -1097,13 +1097,7 @@ void test_lane_context(void)
 	gpu_free(h);
 
 	/* the last who used it is gone, and not who has pinned it */
-	set_slabs(64, 2);
-	fresh("{" COMPAT "}");
-	fh = reg(fd);
-	g = gpu(KIB(64));
-	mock.other_memory = true;
-	h = gpu(KIB(64));
-	mock.other_memory = false;
+	fh = two_contexts(fd, &g, &h);
 	cuFileRead(fh, g, KIB(64), 0, 0);
 	is(cuFileRead(fh, h, KIB(64), 0, 0), KIB(64), "a lane with a stream of another context");
 	mock_end_other();
